@@ -1,0 +1,54 @@
+/* The border between the core and Lua. Binding functions: (a) read and check all arguments, may raise, own nothing;
+   (b) push the result's box, empty; (c) call the core, which writes into the box; (d) lmoho_check. So no longjmp
+   ever passes an owned thing. */
+#ifndef LMOHO_H
+#define LMOHO_H
+
+#include <lua.h>
+#include <lauxlib.h>
+#include <moho/moho.h>
+
+#define LMOHO_ARRAY "moho.array"
+#define LMOHO_OP "moho.operator"
+
+/* Raises the noted message as "script.lua:3: who: message" when st is a failure: the only place that raises for the core.
+   ECALLBACK rethrows the value kept by lmoho_keep_error. */
+void lmoho_check(lua_State *L, moho_status st, const char *who);
+/* Raises at the user's line: the first Lua frame whose chunk is not named "=moho/...". */
+int lmoho_error(lua_State *L, const char *who, const char *fmt, ...) MOHO_PRINTF(3, 4);
+/* Pushes "script.lua:3: " or "". */
+void lmoho_pushwhere(lua_State *L);
+/* Keeps the error value on top of the stack (pops it) for the ECALLBACK on its way; gives MOHO_ECALLBACK back. */
+moho_status lmoho_keep_error(lua_State *L);
+
+/* Arrays: a box {moho_array *} with one reference. */
+typedef struct lmoho_arraybox { moho_array *a; char *freed; } lmoho_arraybox;
+moho_array **lmoho_newarray(lua_State *L);                                     /* pushes an empty box  */
+moho_array *lmoho_toarray(lua_State *L, int i, const char *who, const char *arg);   /* raises when it is none, or freed */
+moho_array *lmoho_optarray(lua_State *L, int i, const char *who, const char *arg);  /* NULL for nil    */
+bool lmoho_isarray(lua_State *L, int i);
+
+/* Operators likewise. */
+moho_op **lmoho_newop(lua_State *L);
+moho_op *lmoho_toop(lua_State *L, int i, const char *who, const char *arg);
+bool lmoho_isop(lua_State *L, int i);
+
+void lmoho_toshape(lua_State *L, int i, const char *who, moho_shape *s);       /* {3, 4} or 12         */
+void lmoho_pushshape(lua_State *L, const moho_shape *s);
+moho_dtype lmoho_todtype(lua_State *L, int i, const char *who, moho_dtype def);
+/* A device name, or nil for the default device. The reference stays with the registry. */
+moho_ctx *lmoho_toctx(lua_State *L, int i, const char *who);
+moho_ctx *lmoho_cpu(lua_State *L);
+void lmoho_pushscalar(lua_State *L, moho_scalar v, bool complex);              /* a number, or LuaJIT's complex */
+moho_scalar lmoho_toscalar(lua_State *L, int i, const char *who, const char *arg);
+bool lmoho_isscalar(lua_State *L, int i);                                      /* number or complex    */
+
+/* Each file adds its functions to the `moho.core` table at the top of the stack. */
+void lmoho_open_array(lua_State *L);
+void lmoho_open_op(lua_State *L);
+void lmoho_open_ctx(lua_State *L);
+void lmoho_open_solve(lua_State *L);
+void lmoho_open_io(lua_State *L);
+int luaopen_moho_core(lua_State *L);    /* repeatable: busted unloads modules between files */
+
+#endif

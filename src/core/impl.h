@@ -1,0 +1,117 @@
+/* What the layers inside libmoho share: contexts, backends, pool, work areas, helpers. Not installed. */
+#ifndef MOHO_IMPL_H
+#define MOHO_IMPL_H
+
+#include <stdint.h>
+#include <string.h>
+#include <moho/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- backend: one const table per device kind --------------------------- */
+#define MOHO_SET(name) struct moho_##name##_kernels;
+#include "kernels.def"
+#undef MOHO_SET
+typedef struct moho_kernels {           /* a NULL set: this backend has none of it        */
+#define MOHO_SET(name) const struct moho_##name##_kernels *name;
+#include "kernels.def"
+#undef MOHO_SET
+} moho_kernels;
+
+typedef struct moho_backend {
+  int abi;                              /* MOHO_BACKEND_ABI: a module of another build is refused */
+  const char *name;                     /* "cpu", "cuda"                                  */
+  bool host;                            /* its memory is the host's                       */
+  moho_status (*count)(int *n, const char **why);          /* none is not an error        */
+  moho_status (*describe)(int ordinal, char *text, size_t size);
+  moho_status (*open)(int ordinal, void **dev);
+  void (*close)(void *dev);
+  moho_status (*lane_open)(void *dev, void **stream);
+  void (*lane_close)(void *dev, void *stream);
+  moho_status (*alloc)(void *dev, size_t bytes, void **p); /* raw; the pool caches        */
+  void (*release)(void *dev, void *p);
+  moho_status (*free_mem)(void *dev, size_t *free, size_t *total);
+  /* Ordered on the stream; put and get are complete on return for pageable host memory. */
+  moho_status (*zero)(void *dev, void *stream, void *p, size_t bytes);
+  moho_status (*put)(void *dev, void *stream, void *dst, const void *host, size_t bytes);
+  moho_status (*get)(void *dev, void *stream, void *host, const void *src, size_t bytes);
+  moho_status (*copy)(void *dev, void *stream, void *dst, const void *src, size_t bytes);
+  moho_status (*sync)(void *dev, void *stream);            /* stream NULL: the whole device */
+  const moho_kernels *k;
+} moho_backend;
+enum { MOHO_BACKEND_ABI = 1 };
+
+extern const moho_backend moho_cpu_backend;
+/* The CUDA backend: opens the module when first asked; NULL and the reason when it can't be had. */
+const moho_backend *moho_cuda_backend(const char **why);
+
+struct moho_ctx {
+  int refs, ordinal;
+  const moho_backend *be;
+  void *dev;                            /* the backend's own                              */
+  char name[16];
+  struct moho_pool *pool;
+  int nlanes;
+  moho_lane **lane;
+};
+
+struct moho_lane {
+  moho_ctx *ctx;                        /* no reference: the context owns its lanes       */
+  int index;
+  void *stream;                         /* the backend's own                              */
+  moho_block *work;                     /* the work area, grown before a launch only      */
+  size_t size, used;
+  int depth;                            /* applications in progress                       */
+};
+
+/* ---- pool ------------------------------------------------------------------ */
+struct moho_block {
+  int refs;
+  moho_ctx *ctx;                        /* a reference                                    */
+  void *p;
+  size_t bytes;
+  void (*release)(void *owner);         /* wrapped memory                                 */
+  void *owner;
+  bool wrapped;
+  char *origin;                         /* the script line that made it, or NULL          */
+  struct moho_block *prev, *next;       /* the context's live blocks                      */
+};
+moho_status moho_pool_new(moho_ctx *c, struct moho_pool **p);
+void moho_pool_free(struct moho_pool *p);
+moho_status moho_block_new(moho_ctx *c, size_t bytes, moho_block **b);
+moho_status moho_block_wrap(moho_ctx *c, void *p, size_t bytes, void (*release)(void *), void *owner, moho_block **b);
+void moho_block_ref(moho_block *b);
+void moho_block_unref(moho_block *b);
+
+/* ---- work areas: a stack on each lane, reserved whole before the first launch --- */
+enum { MOHO_ALIGN = 256 };              /* bytes: device transactions and the widest host vectors */
+void moho_work_add(moho_work *w, moho_ctx *c, size_t bytes);      /* one moho_lane_take later           */
+void moho_work_sum(moho_work *w, const moho_work *part);          /* part runs while w is held          */
+void moho_work_max(moho_work *w, const moho_work *other);         /* one after the other                */
+moho_status moho_lane_reserve(moho_lane *lane, const moho_work *w);    /* on this lane and its peers     */
+void *moho_lane_take(moho_lane *lane, size_t bytes);              /* never fails within the reservation */
+size_t moho_lane_mark(const moho_lane *lane);
+void moho_lane_reset(moho_lane *lane, size_t mark);
+/* An array over `p` (work memory) for the duration of a call: fills `a` and `b`, allocates nothing, needs no unref. */
+void moho_array_over(moho_lane *lane, moho_dtype t, const moho_shape *s, void *p, moho_array *a, moho_block *b);
+
+/* ---- operators --------------------------------------------------------------- */
+/* For classes applying their children: no checks, no reservation; x and y contiguous, sizes right. */
+moho_status moho_op_apply_in(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                             const moho_array *x, moho_array *y);
+void moho_op_work(const moho_op *a, moho_dir dir, moho_work *w);
+/* For init functions: dom = ran = `s` (also: sets both contexts and types from moho_op_device). */
+void moho_op_square(moho_op *op, const moho_shape *s);
+const moho_shape *moho_op_side(const moho_op *a, moho_dir dir, bool out);
+/* A contiguous host copy of a parameter array as `t` (f64, i64, ...): what axes, positions and indices are read from. */
+moho_status moho_param_host(const moho_array *a, moho_dtype t, moho_array **h);
+moho_status moho_fail_arg(const char *arg, const char *fmt, ...) MOHO_PRINTF(2, 3);   /* EINVAL "argument 'arg': ..." */
+
+#define MOHO_ONE ((moho_scalar){1, 0})
+
+#ifdef __cplusplus
+}
+#endif
+#endif

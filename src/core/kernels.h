@@ -1,0 +1,56 @@
+/* The kernel sets: what a backend must be able to do. Pointers are to memory of the lane's context, contiguous unless a
+   view says otherwise. Every function is ordered on the lane's stream; those with a host result wait for it. */
+#ifndef MOHO_KERNELS_H
+#define MOHO_KERNELS_H
+
+#include "core/impl.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Up to four operands walked together: common shape, axes already merged where all strides allow it. Strides in elements. */
+enum { MOHO_MAXOPERAND = 4 };
+typedef struct moho_nd {
+  int n;                                /* axes left, at least 1                           */
+  int64_t size, d[MOHO_MAXDIM];
+  void *p[MOHO_MAXOPERAND];
+  moho_dtype t[MOHO_MAXOPERAND];
+  int64_t s[MOHO_MAXOPERAND][MOHO_MAXDIM];
+} moho_nd;
+
+struct moho_vec_kernels {
+  moho_status (*fill)(moho_lane *on, const moho_nd *v, moho_scalar a);                     /* 0                    */
+  moho_status (*copy)(moho_lane *on, const moho_nd *v);                                    /* 0 <- 1, converting   */
+  moho_status (*axpby)(moho_lane *on, const moho_nd *v, moho_scalar a, moho_scalar b);     /* 0 = a 1 + b 0        */
+  moho_status (*binary)(moho_lane *on, const moho_nd *v, moho_binary f);                   /* 0 = 1 f 2            */
+  moho_status (*conj)(moho_lane *on, const moho_nd *v);                                    /* 0 = conj 1           */
+  moho_status (*reduce)(moho_lane *on, const moho_nd *v, moho_reduce f, moho_scalar *r);   /* of 0, or 0 and 1     */
+  moho_status (*lsqr_update)(moho_lane *on, const moho_nd *v, double a, double b, double c, bool var, double *dk2); /* 0 v, 1 w, 2 x, 3 var */
+  moho_status (*random)(moho_lane *on, const moho_nd *v, moho_random kind, uint64_t seed, uint64_t first);
+};
+
+/* Convolution of rows with one filter through FFTs. A plan belongs to an operator and a context. */
+typedef struct moho_conv moho_conv;
+struct moho_fft_kernels {
+  /* Rows of n samples of type t, filter h (host, f64 or c128 by t) of nh taps with zero at `center` (0-based, any integer). */
+  moho_status (*conv_new)(moho_ctx *c, moho_dtype t, int64_t n, int64_t nh, const void *h, int64_t center, moho_conv **plan);
+  void (*conv_free)(moho_conv *plan);
+  size_t (*conv_work)(const moho_conv *plan);
+  /* For each of `outer` x `inner` rows: row (i, j) starts at i*n*inner + j with step `inner` in y, and at i*ld + j in x with the same
+     step (ld: n*inner, or more for padded rows). y[k] (+)= alpha sum_m h[m] x[k + center - m], or the adjoint. */
+  moho_status (*conv_apply)(moho_conv *plan, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner,
+                            const void *x, int64_t ldx, void *y, int64_t ldy, void *work);
+};
+
+/* Dense products on fixed blocks: results do not depend on the number of threads. Row-major. */
+struct moho_dense_kernels {
+  /* y (m x k) (+)= alpha op(A) x (n x k), A is m x n (dir ADJ: y is n x k, x is m x k, A conjugate-transposed). */
+  moho_status (*gemm)(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m, int64_t n, int64_t k, moho_scalar alpha, const void *a,
+                      const void *x, bool add, void *y);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,97 @@
+/* n-d arrays: a view (shape, strides) over a reference-counted block of a context's memory. C order. */
+#ifndef MOHO_ARRAY_H
+#define MOHO_ARRAY_H
+
+#include <moho/ctx.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum moho_dtype { MOHO_F32, MOHO_F64, MOHO_C64, MOHO_C128, MOHO_I32, MOHO_I64, MOHO_NDTYPES } moho_dtype;
+typedef struct moho_scalar { double re, im; } moho_scalar;
+
+enum { MOHO_MAXDIM = 6 };
+typedef struct moho_shape { int n; int64_t d[MOHO_MAXDIM]; } moho_shape;   /* n = 0: one element */
+
+typedef struct moho_block moho_block;      /* memory of a context                        */
+typedef struct moho_axis { double o, d; char label[32], unit[16]; } moho_axis;   /* d = 0: unknown */
+
+typedef struct moho_array {
+  int refs;
+  moho_block *block;
+  moho_ctx *ctx;                       /* the block's, which holds the reference          */
+  int64_t offset, stride[MOHO_MAXDIM]; /* in elements                                     */
+  moho_shape shape;
+  moho_dtype type;
+  moho_axis *axes;                     /* NULL, or one entry an axis: sampling and labels */
+} moho_array;
+
+/* dtypes */
+MOHO_API size_t moho_dtype_size(moho_dtype t);
+MOHO_API const char *moho_dtype_name(moho_dtype t);
+MOHO_API bool moho_dtype_parse(const char *name, moho_dtype *t);
+MOHO_API bool moho_dtype_complex(moho_dtype t);
+MOHO_API bool moho_dtype_integer(moho_dtype t);
+MOHO_API moho_dtype moho_dtype_real(moho_dtype t);   /* c64 -> f32, c128 -> f64, others themselves */
+
+/* shapes */
+MOHO_API moho_shape moho_shape_make(int n, const int64_t *d);
+MOHO_API int64_t moho_shape_size(const moho_shape *s);          /* of a checked shape      */
+/* Sizes >= 0, at most MOHO_MAXDIM axes, product and bytes below 2^63. */
+MOHO_API moho_status moho_shape_check(const moho_shape *s, moho_dtype t, int64_t *size);
+MOHO_API bool moho_shape_equal(const moho_shape *a, const moho_shape *b);
+MOHO_API const char *moho_shape_text(const moho_shape *s, char *buf, size_t size);   /* "(3, 4)" */
+
+/* making, sharing */
+MOHO_API moho_status moho_array_new(moho_ctx *c, moho_dtype t, const moho_shape *s, moho_array **a);   /* not set */
+MOHO_API moho_status moho_array_zeros(moho_ctx *c, moho_dtype t, const moho_shape *s, moho_array **a);
+/* Memory of others: `release(owner)` is called once when the last view goes (NULL: nothing to do). strides NULL: C order. */
+MOHO_API moho_status moho_array_wrap(moho_ctx *c, moho_dtype t, const moho_shape *s, const int64_t *strides, void *ptr,
+                                     void (*release)(void *owner), void *owner, moho_array **a);
+MOHO_API void moho_array_ref(moho_array *a);
+MOHO_API void moho_array_unref(moho_array *a);
+/* One line about who made the arrays of this thread from now on ("mig.lua:20"), for out-of-memory messages; copied. */
+MOHO_API void moho_array_origin(const char *where);
+
+/* views: share the block, copy nothing */
+MOHO_API moho_status moho_array_view(const moho_array *a, int64_t offset, const moho_shape *s, const int64_t *strides, moho_array **v);
+/* Axis i from start[i] (0-based), count[i] elements, every step[i] (may be negative); count[i] = -1 drops the axis. */
+MOHO_API moho_status moho_array_slice(const moho_array *a, const int64_t *start, const int64_t *count, const int64_t *step, moho_array **v);
+MOHO_API moho_status moho_array_reshape(const moho_array *a, const moho_shape *s, moho_array **v);   /* contiguous only */
+MOHO_API bool moho_array_contiguous(const moho_array *a);
+MOHO_API bool moho_array_overlap(const moho_array *a, const moho_array *b);
+MOHO_API int64_t moho_array_size(const moho_array *a);
+MOHO_API void *moho_array_data(const moho_array *a);             /* of the first element     */
+MOHO_API moho_status moho_array_axis(moho_array *a, int i, const moho_axis *axis);
+
+/* values. Shapes must be equal; dtypes may differ (complex to real is refused), devices may differ. */
+MOHO_API moho_status moho_array_copy(const moho_array *src, moho_array *dst);
+MOHO_API moho_status moho_array_to(const moho_array *a, moho_ctx *c, moho_dtype t, moho_array **b);   /* always new memory */
+MOHO_API moho_status moho_array_fill(moho_array *a, moho_scalar v);
+MOHO_API moho_status moho_array_get(const moho_array *a, const int64_t *index, moho_scalar *v);
+MOHO_API moho_status moho_array_set(moho_array *a, const int64_t *index, moho_scalar v);
+
+/* arithmetic on equal shapes, dtypes and devices; `on` NULL: lane 0 of the arrays' context */
+typedef enum moho_binary { MOHO_ADD, MOHO_SUB, MOHO_MUL, MOHO_DIV } moho_binary;
+typedef enum moho_reduce { MOHO_SUM, MOHO_MIN, MOHO_MAX, MOHO_NRM2SQ, MOHO_DOT, MOHO_NONFINITE } moho_reduce;
+MOHO_API moho_status moho_vec_binary(moho_lane *on, moho_binary f, const moho_array *a, const moho_array *b, moho_array *out);
+MOHO_API moho_status moho_vec_axpby(moho_lane *on, moho_scalar alpha, const moho_array *x, moho_scalar beta, moho_array *y); /* y = alpha x + beta y; beta 0: y is not read */
+MOHO_API moho_status moho_vec_scale(moho_lane *on, moho_scalar alpha, moho_array *x);
+MOHO_API moho_status moho_vec_conj(moho_lane *on, const moho_array *x, moho_array *y);
+/* Sums run over fixed blocks in double, whatever the number of threads: the same bits on any of them. */
+MOHO_API moho_status moho_vec_dot(moho_lane *on, const moho_array *x, const moho_array *y, moho_scalar *v);   /* conj(x) . y */
+MOHO_API moho_status moho_vec_nrm2(moho_lane *on, const moho_array *x, double *v);
+MOHO_API moho_status moho_vec_reduce(moho_lane *on, moho_reduce f, const moho_array *x, moho_scalar *v);
+/* The LSQR step in one pass: x += a w; var += (w b)^2 (var may be NULL); *dk2 = sum |w b|^2; w = v + c w. */
+MOHO_API moho_status moho_vec_lsqr_update(moho_lane *on, double a, double b, double c, const moho_array *v, moho_array *w, moho_array *x,
+                                          moho_array *var, double *dk2);
+
+/* Counter-based generator: element i of stream `seed` from `first` on is a function of (seed, i) alone. */
+typedef enum moho_random { MOHO_UNIFORM, MOHO_NORMAL } moho_random;
+MOHO_API moho_status moho_array_random(moho_array *a, moho_random kind, uint64_t seed, uint64_t first);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

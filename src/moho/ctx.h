@@ -1,0 +1,53 @@
+/* Contexts: a device with its lanes (streams) and its memory pool. One context per device and process. */
+#ifndef MOHO_CTX_H
+#define MOHO_CTX_H
+
+#include <moho/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct moho_ctx moho_ctx;
+typedef struct moho_lane moho_lane;   /* a stream of a context with its own work area */
+
+typedef struct moho_mem {
+  size_t live, cached, peak, limit;   /* bytes; limit 0: none                         */
+  uint64_t allocs;                    /* raw allocations so far: a cached block costs none */
+  uint64_t blocks;                    /* live blocks                                  */
+} moho_mem;
+
+/* `device`: "cpu", "cuda" (cuda:0), "cuda:N". Gives a reference to the one context of that device. */
+MOHO_API moho_status moho_ctx_open(const char *device, moho_ctx **c);
+MOHO_API void moho_ctx_ref(moho_ctx *c);
+MOHO_API void moho_ctx_unref(moho_ctx *c);
+MOHO_API const char *moho_ctx_name(const moho_ctx *c);
+MOHO_API bool moho_ctx_is_host(const moho_ctx *c);
+MOHO_API moho_status moho_ctx_sync(moho_ctx *c);
+MOHO_API void moho_ctx_mem(const moho_ctx *c, moho_mem *m);
+MOHO_API void moho_ctx_limit(moho_ctx *c, size_t bytes);
+MOHO_API void moho_ctx_trim(moho_ctx *c);
+
+/* Lane `i` of a context (made at first use), the same-numbered lane of another context, and a lane's context. */
+MOHO_API moho_status moho_ctx_lane(moho_ctx *c, int i, moho_lane **lane);
+MOHO_API moho_status moho_lane_peer(moho_lane *lane, moho_ctx *c, moho_lane **peer);
+MOHO_API moho_ctx *moho_lane_ctx(const moho_lane *lane);
+
+/* Devices that can be opened: how many of a kind ("cpu", "cuda"); 0 with the reason in *why. */
+MOHO_API int moho_device_count(const char *kind, const char **why);
+/* One line about device `i` of a kind, for listings: model, memory. */
+MOHO_API moho_status moho_device_describe(const char *kind, int i, char *text, size_t size);
+
+/* The stop flag: set from a signal handler, polled by solvers and by long host loops, cleared by the host. */
+MOHO_API void moho_stop_set(bool stop);
+MOHO_API bool moho_stopped(void);
+
+/* Threads of the CPU backend; 0 asks for the default (OMP_NUM_THREADS or all cores). Gives the number in force. */
+MOHO_API int moho_threads(int n);
+/* Seconds, monotonic. */
+MOHO_API double moho_clock(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,64 @@
+/* Files to host arrays and back. Whole files appear by rename: a reader never sees half of one. */
+#ifndef MOHO_IO_H
+#define MOHO_IO_H
+
+#include <moho/array.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- npy and raw binary -------------------------------------------------- */
+MOHO_API moho_status moho_npy_read(const char *path, moho_array **a);
+MOHO_API moho_status moho_npy_write(const char *path, const moho_array *a);
+/* `offset` bytes are skipped; `swap` for the other byte order; the file must hold exactly the rest. */
+MOHO_API moho_status moho_raw_read(const char *path, moho_dtype t, const moho_shape *s, int64_t offset, bool swap, moho_array **a);
+MOHO_API moho_status moho_raw_write(const char *path, const moho_array *a);
+
+/* ---- HDF5 ---------------------------------------------------------------- */
+typedef struct moho_h5 moho_h5;
+/* mode "r", "w" (the file appears under its name when closed), "a". */
+MOHO_API moho_status moho_h5_open(const char *path, const char *mode, moho_h5 **f);
+MOHO_API moho_status moho_h5_close(moho_h5 *f);    /* NULL is nothing; on failure the old file is whole */
+MOHO_API void moho_h5_abandon(moho_h5 *f);         /* drops what was written, for finalisers            */
+/* start, count in elements an axis (0-based), or NULL for all. */
+MOHO_API moho_status moho_h5_read(moho_h5 *f, const char *path, const int64_t *start, const int64_t *count, int n, moho_array **a);
+typedef struct moho_h5_how { int deflate; int nchunk; int64_t chunk[MOHO_MAXDIM]; } moho_h5_how;
+MOHO_API moho_status moho_h5_write(moho_h5 *f, const char *path, const moho_array *a, const moho_h5_how *how);
+MOHO_API moho_status moho_h5_write_text(moho_h5 *f, const char *path, const char *text);
+MOHO_API moho_status moho_h5_read_text(moho_h5 *f, const char *path, char **text);     /* a string dataset; free() */
+typedef enum moho_h5_kind { MOHO_H5_NONE, MOHO_H5_GROUP, MOHO_H5_ARRAY, MOHO_H5_SCALAR, MOHO_H5_TEXT } moho_h5_kind;
+MOHO_API moho_status moho_h5_kind_of(moho_h5 *f, const char *path, moho_h5_kind *k);
+MOHO_API moho_status moho_h5_list(moho_h5 *f, const char *group, void (*each)(void *user, const char *name, moho_h5_kind k), void *user);
+/* Attributes: a number or numbers (array), or text. *kind MOHO_H5_NONE when absent. */
+MOHO_API moho_status moho_h5_attr(moho_h5 *f, const char *path, const char *name, moho_h5_kind *kind, moho_array **a, char **text);
+MOHO_API moho_status moho_h5_set_attr(moho_h5 *f, const char *path, const char *name, const moho_array *a, const char *text);
+
+/* ---- SEG-Y (libsegyio) ------------------------------------------------------ */
+typedef struct moho_segy_info {
+  int64_t ntraces;
+  int nsamples, format, extended;       /* format code of the binary header         */
+  double dt, t0;                        /* seconds; t0 from the delay of the first trace */
+  bool little;                          /* byte order of the file                   */
+  char text[3201];                      /* the textual header, as ASCII             */
+} moho_segy_info;
+typedef struct moho_segy_range { int byte; const char *name; int64_t min, max; bool constant; } moho_segy_range;
+MOHO_API moho_status moho_segy_scan(const char *path, moho_segy_info *info, moho_segy_range *ranges, int *nranges);   /* in: room, out: used */
+/* Traces first .. first+count-1 (0-based; count -1: all) as f32 (count, nsamples); headers on request as i32 (count, nfields). */
+MOHO_API moho_status moho_segy_read(const char *path, int64_t first, int64_t count, moho_array **a, moho_segy_info *info);
+MOHO_API moho_status moho_segy_header(const char *path, int byte, int64_t first, int64_t count, moho_array **a);   /* i32 */
+
+/* ---- PNG ------------------------------------------------------------------ */
+/* 8-bit RGB rows, h x w x 3. */
+MOHO_API moho_status moho_png_write(const char *path, int w, int h, const unsigned char *rgb);
+
+/* A file that appears by rename: writes go to `tmp`, moho_commit renames it, moho_rollback removes it. */
+typedef struct moho_newfile { char *path, *tmp; } moho_newfile;
+MOHO_API moho_status moho_newfile_begin(const char *path, moho_newfile *f);
+MOHO_API moho_status moho_newfile_commit(moho_newfile *f);
+MOHO_API void moho_newfile_rollback(moho_newfile *f);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,10 @@
+/* Everything libmoho offers to C. */
+#ifndef MOHO_H
+#define MOHO_H
+#include <moho/status.h>
+#include <moho/ctx.h>
+#include <moho/array.h>
+#include <moho/op.h>
+#include <moho/solve.h>
+#include <moho/io.h>
+#endif
