@@ -1,0 +1,176 @@
+/* The CPU backend: memory and transfers of the host, and the table of its kernels.
+   Linux gives out more memory than it has and ends the program that touches it; a large request is therefore compared with
+   what is available first, so that it fails with a message instead. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "core/impl.h"
+
+enum { LARGE = 64 << 20 };
+
+#define MOHO_SET(name) extern const struct moho_##name##_kernels moho_cpu_##name;
+#include "kernels.def"
+#undef MOHO_SET
+
+static const moho_kernels cpu_kernels = {
+#define MOHO_SET(name) .name = &moho_cpu_##name,
+#include "kernels.def"
+#undef MOHO_SET
+};
+
+/* ---- how much memory there is ------------------------------------------------------ */
+
+/* The number of `key` ("MemAvailable:") in a file of lines "key number kB", in bytes; 0 when there is none. */
+static size_t proc_value(const char *text, const char *key)
+{
+  const char *at = strstr(text, key);
+  return at ? (size_t)strtoull(at + strlen(key), NULL, 10) << 10 : 0;
+}
+
+static size_t read_text(const char *path, char *buf, size_t size)
+{
+  FILE *f = fopen(path, "r");
+  size_t n = f ? fread(buf, 1, size - 1, f) : 0;
+  if (f) fclose(f);
+  buf[n] = 0;
+  return n;
+}
+
+/* What the control group still allows (containers); SIZE_MAX: no limit known. */
+static size_t group_room(void)
+{
+  char most[32], used[32];
+  if (!read_text("/sys/fs/cgroup/memory.max", most, sizeof most) || strncmp(most, "max", 3) == 0) return SIZE_MAX;
+  if (!read_text("/sys/fs/cgroup/memory.current", used, sizeof used)) return SIZE_MAX;
+  size_t m = strtoull(most, NULL, 10), u = strtoull(used, NULL, 10);
+  return m > u ? m - u : 0;
+}
+
+static void host_memory(size_t *available, size_t *total)
+{
+  char text[4096];
+  *available = *total = 0;
+  if (read_text("/proc/meminfo", text, sizeof text)) {
+    *available = proc_value(text, "MemAvailable:") + proc_value(text, "SwapFree:");
+    *total = proc_value(text, "MemTotal:") + proc_value(text, "SwapTotal:");
+  }
+  if (!*total) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    *total = page * (size_t)sysconf(_SC_PHYS_PAGES);
+    *available = page * (size_t)sysconf(_SC_AVPHYS_PAGES);
+  }
+  size_t room = group_room();
+  if (room < *available) *available = room;
+}
+
+/* ---- device ---------------------------------------------------------------------------- */
+
+static moho_status cpu_count(int *n, const char **why)
+{
+  *n = 1;
+  *why = NULL;
+  return MOHO_OK;
+}
+
+static moho_status cpu_describe(int ordinal, char *text, size_t size)
+{
+  (void)ordinal;
+  char line[256], model[128] = "processor";
+  FILE *f = fopen("/proc/cpuinfo", "r");
+  while (f && fgets(line, sizeof line, f))
+    if (sscanf(line, "model name : %127[^\n]", model) == 1) break;
+  if (f) fclose(f);
+  size_t available, total;
+  host_memory(&available, &total);
+  snprintf(text, size, "%s, %d threads, %.1f GiB", model, moho_threads(0), (double)total / (1 << 30));
+  return MOHO_OK;
+}
+
+static moho_status cpu_open(int ordinal, void **dev)
+{
+  (void)ordinal;
+  *dev = NULL;
+  return MOHO_OK;
+}
+
+static void cpu_close(void *dev) { (void)dev; }
+
+static moho_status cpu_lane_open(void *dev, void **stream)
+{
+  (void)dev;
+  *stream = NULL;
+  return MOHO_OK;
+}
+
+static void cpu_lane_close(void *dev, void *stream) { (void)dev, (void)stream; }
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+static moho_status cpu_alloc(void *dev, size_t bytes, void **p)
+{
+  (void)dev;
+  void *q = NULL;
+  size_t available = 0, total = 0;
+  if (bytes > LARGE) {
+    host_memory(&available, &total);
+    if (bytes > available)
+      return moho_fail(MOHO_ENOMEM, "out of memory on cpu: needed %.1f GiB (%zu bytes), available %.1f of %.1f GiB",
+                       (double)bytes / (1 << 30), bytes, (double)available / (1 << 30), (double)total / (1 << 30));
+  }
+  if (bytes > PTRDIFF_MAX || posix_memalign(&q, MOHO_ALIGN, bytes ? bytes : 1))
+    return moho_fail(MOHO_ENOMEM, "out of memory on cpu: needed %.1f MiB (%zu bytes)", (double)bytes / (1 << 20), bytes);
+  *p = q;
+  return MOHO_OK;
+}
+
+static void cpu_release(void *dev, void *p)
+{
+  (void)dev;
+  free(p);
+}
+
+static moho_status cpu_free_mem(void *dev, size_t *available, size_t *total)
+{
+  (void)dev;
+  host_memory(available, total);
+  return MOHO_OK;
+}
+
+static moho_status cpu_zero(void *dev, void *stream, void *p, size_t bytes)
+{
+  (void)dev, (void)stream;
+  if (bytes) memset(p, 0, bytes);
+  return MOHO_OK;
+}
+
+static moho_status cpu_put(void *dev, void *stream, void *dst, const void *host, size_t bytes)
+{
+  (void)dev, (void)stream;
+  if (bytes) memcpy(dst, host, bytes);
+  return MOHO_OK;
+}
+
+static moho_status cpu_get(void *dev, void *stream, void *host, const void *src, size_t bytes)
+{
+  return cpu_put(dev, stream, host, src, bytes);
+}
+
+static moho_status cpu_copy(void *dev, void *stream, void *dst, const void *src, size_t bytes)
+{
+  return cpu_put(dev, stream, dst, src, bytes);
+}
+
+static moho_status cpu_sync(void *dev, void *stream)
+{
+  (void)dev, (void)stream;
+  return MOHO_OK;
+}
+
+const moho_backend moho_cpu_backend = {
+  .abi = MOHO_BACKEND_ABI, .name = "cpu", .host = true,
+  .count = cpu_count, .describe = cpu_describe, .open = cpu_open, .close = cpu_close,
+  .lane_open = cpu_lane_open, .lane_close = cpu_lane_close,
+  .alloc = cpu_alloc, .release = cpu_release, .free_mem = cpu_free_mem,
+  .zero = cpu_zero, .put = cpu_put, .get = cpu_get, .copy = cpu_copy, .sync = cpu_sync,
+  .k = &cpu_kernels,
+};

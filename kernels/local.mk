@@ -1,0 +1,51 @@
+# Backends. The CPU's is part of the library; CUDA's is a module, opened when a CUDA device is first asked for, so that one
+# program starts on machines with and without it.
+libmoho_la_SOURCES += %D%/kernels.def
+libmoho_la_SOURCES += %D%/cpu.c
+libmoho_la_SOURCES += %D%/pending.c
+libmoho_la_SOURCES += %D%/moho_kernel.h
+libmoho_la_SOURCES += %D%/random.h
+libmoho_la_SOURCES += %D%/vec_body.h
+libmoho_la_SOURCES += %D%/vec.c
+libmoho_la_SOURCES += %D%/fft_body.h
+libmoho_la_SOURCES += %D%/fft_fftw.c
+
+# Kirchhoff loops, the same body for several instruction sets; which one runs is decided when it runs.
+if X86_64
+endif
+
+# ---- CUDA -----------------------------------------------------------------------
+# The only place that knows whether there is CUDA.
+cuda_sources =
+cuda_sources += %D%/cuda.cu
+cuda_sources += %D%/cuda_host.cu
+libmoho_la_SOURCES += %D%/cuda.h %D%/cuda_host.h
+EXTRA_DIST += $(cuda_sources) %D%/cuda_module.c %D%/nocuda.c
+
+if CUDA
+libmoho_la_SOURCES += %D%/cuda_module.c
+moduleexecdir = $(pkglibdir)
+moduleexec_DATA = moho-cuda.so
+
+# nvcc takes only what the host compiler and it both know; libtool builds no shared objects by default, so both steps are
+# our own. -MT: the rule must name the object that make knows.
+cuda_objects = $(cuda_sources:.cu=.cuo)
+AM_V_NVCC = $(am__v_NVCC_@AM_V@)
+am__v_NVCC_ = $(am__v_NVCC_@AM_DEFAULT_V@)
+am__v_NVCC_0 = @echo "  NVCC    " $@;
+am__v_NVCC_1 =
+NVCOMPILE = $(NVCC) -forward-unknown-to-host-compiler -std=c++20 $(NVCC_WARN) $(NVCCFLAGS) $(NVCC_GENCODE) \
+  $(AM_CPPFLAGS) $(CPPFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off $(SANITIZE)
+SUFFIXES = .cu .cuo
+.cu.cuo:
+	@$(MKDIR_P) $(@D)
+	$(AM_V_NVCC)$(NVCOMPILE) -MMD -MP -MT $@ -MF $@.d -c $< -o $@
+-include $(wildcard $(cuda_objects:=.d))
+
+moho-cuda.so: $(cuda_objects)
+	$(AM_V_CCLD)$(CC) -shared $(CFLAGS) $(SANITIZE) $(LDFLAGS) -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -o $@ $(cuda_objects) $(CUDA_LIBS)
+CLEANFILES += moho-cuda.so $(cuda_objects) $(cuda_objects:=.d)
+else
+libmoho_la_SOURCES += %D%/nocuda.c
+endif
+libmoho_la_CPPFLAGS += -DMOHO_CUDA_WHY='"$(CUDA_WHY)"'

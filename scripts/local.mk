@@ -1,0 +1,1 @@
+# Checks that are part of `make check`, and scripts that are distributed.

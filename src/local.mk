@@ -1,0 +1,66 @@
+# The library: core, operators, solvers, files, pictures. Compiled without LuaJIT's include path, so that none of it can
+# come to need Lua. A new file is one more line.
+lib_LTLIBRARIES += libmoho.la
+libmoho_la_CPPFLAGS = $(AM_CPPFLAGS) $(FFTW_CFLAGS) $(FFTWF_CFLAGS) $(HDF5_CFLAGS) $(OPENBLAS_CFLAGS) $(PNG_CFLAGS) $(ZLIB_CFLAGS)
+libmoho_la_LIBADD = $(HDF5_LIBS) $(SEGYIO_LIBS) $(PNG_LIBS) $(ZLIB_LIBS) $(FFTW_LIBS) $(FFTWF_LIBS) $(OPENBLAS_LIBS)
+libmoho_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0
+libmoho_la_SOURCES =
+
+mohoincludedir = $(includedir)/moho
+mohoinclude_HEADERS =
+mohoinclude_HEADERS += %D%/moho/moho.h
+mohoinclude_HEADERS += %D%/moho/status.h
+mohoinclude_HEADERS += %D%/moho/ctx.h
+mohoinclude_HEADERS += %D%/moho/array.h
+mohoinclude_HEADERS += %D%/moho/op.h
+mohoinclude_HEADERS += %D%/moho/solve.h
+mohoinclude_HEADERS += %D%/moho/io.h
+
+# core
+libmoho_la_SOURCES += %D%/core/impl.h
+libmoho_la_SOURCES += %D%/core/kernels.h
+libmoho_la_SOURCES += %D%/core/status.c
+libmoho_la_SOURCES += %D%/core/ctx.c
+libmoho_la_SOURCES += %D%/core/pool.c
+libmoho_la_SOURCES += %D%/core/nd.h
+libmoho_la_SOURCES += %D%/core/nd.c
+libmoho_la_SOURCES += %D%/core/array.c
+libmoho_la_SOURCES += %D%/core/vec.c
+
+# operators
+
+# solvers
+
+# files
+
+# pictures
+
+# The binding: the border to Lua. -fexceptions: clean-up handlers run when LuaJIT unwinds.
+noinst_LTLIBRARIES += libmohobind.la
+libmohobind_la_CPPFLAGS = $(AM_CPPFLAGS) $(LUAJIT_CFLAGS)
+libmohobind_la_CFLAGS = $(AM_CFLAGS) -fexceptions
+libmohobind_la_SOURCES =
+libmohobind_la_SOURCES += %D%/bind/lmoho.h
+
+# The host: the program, with the Lua modules inside.
+if HOST
+bin_PROGRAMS += moho
+endif
+moho_CPPFLAGS = $(AM_CPPFLAGS) $(LUAJIT_CFLAGS) $(EDIT_CFLAGS) $(HDF5_CFLAGS)
+# Lua's C modules (lfs, term) look for Lua's names in the program.
+moho_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+moho_LDADD = libmohobind.la libmoho.la $(LUAJIT_LIBS) $(EDIT_LIBS)
+moho_SOURCES =
+moho_SOURCES += %D%/host/embedded.h
+nodist_moho_SOURCES = %D%/host/embedded.c
+
+# The build's own program: Lua sources to one C file.
+noinst_PROGRAMS += embed
+embed_SOURCES = %D%/host/embed.c
+embed_CPPFLAGS = $(AM_CPPFLAGS) $(LUAJIT_CFLAGS)
+embed_LDADD = $(LUAJIT_LIBS)
+
+%D%/host/embedded.c: embed$(EXEEXT) $(lua_modules)
+	@$(MKDIR_P) %D%/host
+	$(AM_V_GEN)./embed$(EXEEXT) $@ $(lua_modules:%=$(top_srcdir)/%)
+CLEANFILES += %D%/host/embedded.c
