@@ -1,8 +1,9 @@
 # Tests print TAP: C programs, specs run by the host (busted), and the checks in scripts/. A new one is one more line.
 c_tests =
+c_tests += %D%/test_backend
 specs =
 
-test_ldadd = libmoho.la
+LDADD = libmoho.la
 check_PROGRAMS += $(c_tests)
 TESTS += $(c_tests) $(specs)
 EXTRA_DIST += $(specs) %D%/tap.h %D%/valgrind.supp %D%/lsan.supp
@@ -14,7 +15,20 @@ LOG_DRIVER = $(tap_driver)
 LUA_LOG_DRIVER = $(tap_driver)
 LUA_LOG_COMPILER = ./moho
 AM_LUA_LOG_FLAGS = test -o TAP
+# Specs find the sources and the build by these; test programs the CUDA module, which is not beside them.
 AM_TESTS_ENVIRONMENT = \
-  top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' MOHO_MODULES='$(abs_top_builddir)' \
-  LSAN_OPTIONS='suppressions=$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0' \
-  NM='$(NM)' CC='$(CC)' CXX='$(CXX)'; export top_srcdir top_builddir MOHO_MODULES LSAN_OPTIONS NM CC CXX;
+  top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; MOHO_MODULES='$(abs_top_builddir)'; \
+  NM='$(NM)'; CC='$(CC)'; CXX='$(CXX)'; \
+  LSAN_OPTIONS='suppressions=$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0'; \
+  ASAN_OPTIONS='protect_shadow_gap=0'; UBSAN_OPTIONS='print_stacktrace=1'; \
+  export top_srcdir top_builddir MOHO_MODULES NM CC CXX LSAN_OPTIONS ASAN_OPTIONS UBSAN_OPTIONS;
+
+# Under valgrind: the programs and the specs, both inside it. Its findings end a test with status 99.
+memcheck = $(LIBTOOL) --mode=execute $(VALGRIND) --quiet --error-exitcode=99 --leak-check=full \
+  --show-leak-kinds=definite --errors-for-leak-kinds=definite --suppressions=$(abs_top_srcdir)/tests/valgrind.supp
+check-memcheck: all
+	@test -n '$(VALGRIND)' || { echo 'valgrind was not found when configured (Debian package valgrind)'; exit 1; }
+	MOHO_MEMCHECK=1 $(MAKE) check TESTS='$(c_tests) $(specs)' TEST_SUITE_LOG=memcheck.log \
+	  LOG_COMPILER='$(memcheck)' LUA_LOG_COMPILER='$(memcheck) ./moho'
+.PHONY: check-memcheck
+CLEANFILES += memcheck.log
