@@ -2,10 +2,23 @@
 checks =
 checks += %D%/check-layers
 checks += %D%/check-headers
+checks += %D%/check-lists
 TESTS += $(checks)
-EXTRA_DIST += $(checks) %D%/check-count
+EXTRA_DIST += $(checks)
+EXTRA_DIST += %D%/check-count
+EXTRA_DIST += %D%/setup
+EXTRA_DIST += %D%/build
+EXTRA_DIST += %D%/test
+EXTRA_DIST += %D%/test-long
+EXTRA_DIST += %D%/demo
+EXTRA_DIST += %D%/gpu-check
 
 # "N passed, N failed, N skipped" of the last run.
 check-count:
 	@$(SHELL) $(top_srcdir)/scripts/check-count $(wildcard $(TEST_LOGS:.log=.trs))
-.PHONY: check-count
+# For scripts/gpu-check.
+print-c-tests:
+	@echo $(c_tests)
+print-specs:
+	@echo $(specs)
+.PHONY: check-count print-c-tests print-specs
