@@ -3,6 +3,7 @@ checks =
 checks += %D%/check-layers
 checks += %D%/check-headers
 checks += %D%/check-lists
+checks += %D%/check-embed
 TESTS += $(checks)
 EXTRA_DIST += $(checks)
 EXTRA_DIST += %D%/check-count
