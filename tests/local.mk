@@ -1,12 +1,14 @@
 # Tests print TAP: C programs, specs run by the host (busted), and the checks in scripts/. A new one is one more line.
 c_tests =
 c_tests += %D%/test_backend
+c_tests += %D%/test_fft
+c_tests += %D%/test_dense
 specs =
 
 LDADD = libmoho.la
 check_PROGRAMS += $(c_tests)
 TESTS += $(c_tests) $(specs)
-EXTRA_DIST += $(specs) %D%/tap.h %D%/valgrind.supp %D%/lsan.supp
+EXTRA_DIST += $(specs) %D%/tap.h %D%/numbers.h %D%/valgrind.supp %D%/lsan.supp
 EXTRA_DIST += %D%/data/kirchhoff.h5 %D%/data/lsm.h5 %D%/data/operators.h5
 
 TEST_EXTENSIONS = .lua

@@ -1,0 +1,141 @@
+/* Products with dense matrices on the CPU, through CBLAS; with diagonal ones, by plain loops.
+
+   What a BLAS adds up in which order depends on how it divides the work, so it is kept to one thread and gets blocks of
+   fixed size, each the owner of its part of y; OpenMP shares the blocks out. */
+
+#include <limits.h>
+#include <string.h>
+#include <cblas.h>
+#include "core/kernels.h"
+#include "wide.h"
+
+enum {
+  ROWS = 64,     /* of y in a block */
+  COLS = 256,    /* of y in a block */
+  SPAN = 1 << 14 /* numbers of a diagonal product at a time */
+};
+
+/* Callers in one process share OpenBLAS' setting, so it is looked at before each product. */
+static void one_thread(void)
+{
+  if (openblas_get_num_threads() != 1) openblas_set_num_threads(1);
+}
+
+/* What one block is of: y (rows x k) = op(A) x with A stored m x n. */
+typedef struct product {
+  moho_dtype t;
+  bool adj;
+  int64_t m, n, k;
+  moho_scalar alpha;
+  const char *a, *x;
+  char *y;
+  bool add;
+} product;
+
+/* Rows i .. i+mi-1 and columns j .. j+kj-1 of y. */
+static void gemm_block(const product *p, int64_t i, int64_t mi, int64_t j, int64_t kj)
+{
+  size_t size = moho_dtype_size(p->t);
+  CBLAS_TRANSPOSE op = !p->adj ? CblasNoTrans : moho_dtype_complex(p->t) ? CblasConjTrans : CblasTrans;
+  const void *a = p->a + (size_t)(p->adj ? i : i * p->n) * size, *x = p->x + (size_t)j * size;
+  void *y = p->y + (size_t)(i * p->k + j) * size;
+  int rows = (int)mi, cols = (int)kj, sum = (int)(p->adj ? p->m : p->n), lda = (int)p->n, ld = (int)p->k;
+  double beta = p->add;
+  if (p->t == MOHO_F32) {
+    float al = (float)p->alpha.re, be = (float)beta;
+    cblas_sgemm(CblasRowMajor, op, CblasNoTrans, rows, cols, sum, al, a, lda, x, ld, be, y, ld);
+  } else if (p->t == MOHO_F64) {
+    cblas_dgemm(CblasRowMajor, op, CblasNoTrans, rows, cols, sum, p->alpha.re, a, lda, x, ld, beta, y, ld);
+  } else if (p->t == MOHO_C64) {
+    float al[2] = { (float)p->alpha.re, (float)p->alpha.im }, be[2] = { (float)beta, 0 };
+    cblas_cgemm(CblasRowMajor, op, CblasNoTrans, rows, cols, sum, al, a, lda, x, ld, be, y, ld);
+  } else {
+    double al[2] = { p->alpha.re, p->alpha.im }, be[2] = { beta, 0 };
+    cblas_zgemm(CblasRowMajor, op, CblasNoTrans, rows, cols, sum, al, a, lda, x, ld, be, y, ld);
+  }
+}
+
+/* The same for one column. The part of A is mi x n, or m x mi and transposed. y was zeroed unless it is added to. */
+static void gemv_block(const product *p, int64_t i, int64_t mi)
+{
+  size_t size = moho_dtype_size(p->t);
+  CBLAS_TRANSPOSE op = !p->adj ? CblasNoTrans : moho_dtype_complex(p->t) ? CblasConjTrans : CblasTrans;
+  const void *a = p->a + (size_t)(p->adj ? i : i * p->n) * size;
+  void *y = p->y + (size_t)i * size;
+  int m = (int)(p->adj ? p->m : mi), n = (int)(p->adj ? mi : p->n), lda = (int)p->n;
+  if (p->t == MOHO_F32) {
+    cblas_sgemv(CblasRowMajor, op, m, n, (float)p->alpha.re, a, lda, (const float *)p->x, 1, 1, y, 1);
+  } else if (p->t == MOHO_F64) {
+    cblas_dgemv(CblasRowMajor, op, m, n, p->alpha.re, a, lda, (const double *)p->x, 1, 1, y, 1);
+  } else if (p->t == MOHO_C64) {
+    float al[2] = { (float)p->alpha.re, (float)p->alpha.im }, be[2] = { 1, 0 };
+    cblas_cgemv(CblasRowMajor, op, m, n, al, a, lda, p->x, 1, be, y, 1);
+  } else {
+    double al[2] = { p->alpha.re, p->alpha.im }, be[2] = { 1, 0 };
+    cblas_zgemv(CblasRowMajor, op, m, n, al, a, lda, p->x, 1, be, y, 1);
+  }
+}
+
+static moho_status cpu_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m, int64_t n, int64_t k,
+                            moho_scalar alpha, const void *a, const void *x, bool add, void *y)
+{
+  (void)on;
+  if (t > MOHO_C128)
+    return moho_fail(MOHO_EINVAL, "matrix product: expected dtype f32, f64, c64 or c128, got %s", moho_dtype_name(t));
+  if (m > INT_MAX || n > INT_MAX || k > INT_MAX)
+    return moho_fail(MOHO_EINVAL, "matrix product: expected sides up to %d, got %lld x %lld on %lld columns", INT_MAX,
+                     (long long)m, (long long)n, (long long)k);
+  bool adj = dir == MOHO_ADJ;
+  int64_t rows = adj ? n : m, sum = adj ? m : n;
+  if (rows < 1 || k < 1) return MOHO_OK;
+  if (!add && (k == 1 || sum < 1)) memset(y, 0, (size_t)(rows * k) * moho_dtype_size(t));
+  if (sum < 1) return MOHO_OK;
+  one_thread();
+  const product p = { .t = t, .adj = adj, .m = m, .n = n, .k = k, .alpha = alpha, .a = a, .x = x, .y = y, .add = add };
+  int64_t cols = (k + COLS - 1) / COLS, blocks = (rows + ROWS - 1) / ROWS * cols;
+  bool parallel = blocks > 1 && (double)rows * (double)sum * (double)k > 1e5;
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (parallel)
+  for (int64_t b = 0; b < blocks; b++) {
+    int64_t i = b / cols * ROWS, j = b % cols * COLS;
+    int64_t mi = rows - i < ROWS ? rows - i : ROWS, kj = k - j < COLS ? k - j : COLS;
+    if (k == 1) gemv_block(&p, i, mi);
+    else gemm_block(&p, i, mi, j, kj);
+  }
+  return MOHO_OK;
+}
+
+/* ---- diagonal matrices ------------------------------------------------------------------------------------------- */
+
+#define REAL float
+#define CPLX 0
+#define NAME(x) x##_f32
+#include "dense_body.h"
+#define REAL double
+#define CPLX 0
+#define NAME(x) x##_f64
+#include "dense_body.h"
+#define REAL float
+#define CPLX 1
+#define NAME(x) x##_c64
+#include "dense_body.h"
+#define REAL double
+#define CPLX 1
+#define NAME(x) x##_c128
+#include "dense_body.h"
+
+static moho_status cpu_diag(moho_lane *on, moho_dtype t, moho_dir dir, int64_t outer, int64_t n, int64_t inner,
+                            moho_scalar alpha, const void *d, const void *x, bool add, void *y)
+{
+  static void (*const diag[])(int64_t, int64_t, int64_t, int64_t, moho_scalar, bool, const void *, const void *, bool,
+                              void *) = { diag_f32, diag_f64, diag_c64, diag_c128 };
+  (void)on;
+  if (t > MOHO_C128)
+    return moho_fail(MOHO_EINVAL, "diagonal product: expected dtype f32, f64, c64 or c128, got %s", moho_dtype_name(t));
+  int64_t size = outer * n * inner, spans = (size + SPAN - 1) / SPAN;
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (spans > 1)
+  for (int64_t s = 0; s < spans; s++)
+    diag[t](s * SPAN, s + 1 < spans ? (s + 1) * SPAN : size, n, inner, alpha, dir == MOHO_ADJ, d, x, add, y);
+  return MOHO_OK;
+}
+
+const struct moho_dense_kernels moho_cpu_dense = { .gemm = cpu_gemm, .diag = cpu_diag };
