@@ -36,18 +36,22 @@ struct moho_fft_kernels {
   /* Rows of n samples of type t, filter h (host, f64 or c128 by t) of nh taps with zero at `center` (0-based, any integer). */
   moho_status (*conv_new)(moho_ctx *c, moho_dtype t, int64_t n, int64_t nh, const void *h, int64_t center, moho_conv **plan);
   void (*conv_free)(moho_conv *plan);
-  size_t (*conv_work)(const moho_conv *plan);
-  /* For each of `outer` x `inner` rows: row (i, j) starts at i*n*inner + j with step `inner` in y, and at i*ld + j in x with the same
-     step (ld: n*inner, or more for padded rows). y[k] (+)= alpha sum_m h[m] x[k + center - m], or the adjoint. */
+  size_t (*conv_work)(const moho_conv *plan);     /* bytes, a constant of the plan           */
+  /* For each of `outer` x `inner` rows: row (i, j) starts at i*ldx + j in x and at i*ldy + j in y, both with step
+     `inner` (ld: n*inner, or more for padded rows). y[k] (+)= alpha sum_m h[m] x[k + center - m], or the adjoint. x and y don't
+     overlap, `work` is aligned to MOHO_ALIGN. */
   moho_status (*conv_apply)(moho_conv *plan, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner,
                             const void *x, int64_t ldx, void *y, int64_t ldy, void *work);
 };
 
-/* Dense products on fixed blocks: results do not depend on the number of threads. Row-major. */
+/* Products with dense and diagonal matrices, on fixed blocks: results do not depend on the number of threads. Row-major. */
 struct moho_dense_kernels {
   /* y (m x k) (+)= alpha op(A) x (n x k), A is m x n (dir ADJ: y is n x k, x is m x k, A conjugate-transposed). */
   moho_status (*gemm)(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m, int64_t n, int64_t k, moho_scalar alpha, const void *a,
                       const void *x, bool add, void *y);
+  /* y (+)= alpha d x on (outer, n, inner), d (n) along the middle axis and conjugated for dir ADJ; x may be y. */
+  moho_status (*diag)(moho_lane *on, moho_dtype t, moho_dir dir, int64_t outer, int64_t n, int64_t inner, moho_scalar alpha,
+                      const void *d, const void *x, bool add, void *y);
 };
 
 #ifdef __cplusplus
