@@ -26,8 +26,19 @@ libmoho_la_SOURCES += %D%/core/nd.h
 libmoho_la_SOURCES += %D%/core/nd.c
 libmoho_la_SOURCES += %D%/core/array.c
 libmoho_la_SOURCES += %D%/core/vec.c
+libmoho_la_SOURCES += %D%/core/op_impl.h
+libmoho_la_SOURCES += %D%/core/params.c
+libmoho_la_SOURCES += %D%/core/op.c
+libmoho_la_SOURCES += %D%/core/dottest.c
 
 # operators
+libmoho_la_SOURCES += %D%/ops/ops.def
+libmoho_la_SOURCES += %D%/ops/op_chain.c
+libmoho_la_SOURCES += %D%/ops/op_sum.c
+libmoho_la_SOURCES += %D%/ops/op_conj.c
+libmoho_la_SOURCES += %D%/ops/op_lift.c
+libmoho_la_SOURCES += %D%/ops/op_func.c
+libmoho_la_SOURCES += %D%/ops/op_block.c
 
 # solvers
 

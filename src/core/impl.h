@@ -75,6 +75,7 @@ struct moho_block {
   void (*release)(void *owner);         /* wrapped memory                                 */
   void *owner;
   bool wrapped;
+  bool weak;                            /* a lane's work area: its context owns it, not the other way */
   char *origin;                         /* the script line that made it, or NULL          */
   struct moho_block *prev, *next;       /* the context's live blocks                      */
 };
@@ -104,7 +105,16 @@ moho_status moho_op_apply_in(moho_op *a, moho_lane *on, moho_dir dir, moho_scala
 void moho_op_work(const moho_op *a, moho_dir dir, moho_work *w);
 /* For init functions: dom = ran = `s` (also: sets both contexts and types from moho_op_device). */
 void moho_op_square(moho_op *op, const moho_shape *s);
-const moho_shape *moho_op_side(const moho_op *a, moho_dir dir, bool out);
+/* What goes in, or comes out, in a direction. */
+typedef struct moho_side { const moho_shape *shape; moho_ctx *ctx; moho_dtype type; } moho_side;
+moho_side moho_op_side(const moho_op *a, moho_dir dir, bool out);
+/* Sets one side of an operator under construction; takes a reference of the context. */
+void moho_op_set_side(moho_op *op, moho_dir dir, bool out, const moho_shape *s, moho_ctx *c, moho_dtype t);
+#define MOHO_OP(name) extern const moho_opclass moho_op_##name##_class;
+#include "ops/ops.def"
+#undef MOHO_OP
+/* A part of a contiguous array, flat from element `offset` on, seen with shape `s`: for the duration of a call. */
+void moho_array_part(const moho_array *a, int64_t offset, const moho_shape *s, moho_array *part);
 /* A contiguous host copy of a parameter array as `t` (f64, i64, ...): what axes, positions and indices are read from. */
 moho_status moho_param_host(const moho_array *a, moho_dtype t, moho_array **h);
 moho_status moho_fail_arg(const char *arg, const char *fmt, ...) MOHO_PRINTF(2, 3);   /* EINVAL "argument 'arg': ..." */

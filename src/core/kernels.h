@@ -26,6 +26,7 @@ struct moho_vec_kernels {
   moho_status (*binary)(moho_lane *on, const moho_nd *v, moho_binary f);                   /* 0 = 1 f 2            */
   moho_status (*conj)(moho_lane *on, const moho_nd *v);                                    /* 0 = conj 1           */
   moho_status (*reduce)(moho_lane *on, const moho_nd *v, moho_reduce f, moho_scalar *r);   /* of 0, or 0 and 1     */
+  moho_status (*stats)(moho_lane *on, const moho_nd *v, moho_stats *r);                    /* of 0, real           */
   moho_status (*lsqr_update)(moho_lane *on, const moho_nd *v, double a, double b, double c, bool var, double *dk2); /* 0 v, 1 w, 2 x, 3 var */
   moho_status (*random)(moho_lane *on, const moho_nd *v, moho_random kind, uint64_t seed, uint64_t first);
 };

@@ -83,6 +83,9 @@ MOHO_API moho_status moho_vec_conj(moho_lane *on, const moho_array *x, moho_arra
 MOHO_API moho_status moho_vec_dot(moho_lane *on, const moho_array *x, const moho_array *y, moho_scalar *v);   /* conj(x) . y */
 MOHO_API moho_status moho_vec_nrm2(moho_lane *on, const moho_array *x, double *v);
 MOHO_API moho_status moho_vec_reduce(moho_lane *on, moho_reduce f, const moho_array *x, moho_scalar *v);
+/* Smallest, largest and mean of the finite elements, and the number of others, in one pass; not for complex arrays. */
+typedef struct moho_stats { double min, max, mean; int64_t finite, nonfinite; } moho_stats;
+MOHO_API moho_status moho_vec_stats(moho_lane *on, const moho_array *x, moho_stats *s);
 /* The LSQR step in one pass: x += a w; var += (w b)^2 (var may be NULL); *dk2 = sum |w b|^2; w = v + c w. */
 MOHO_API moho_status moho_vec_lsqr_update(moho_lane *on, double a, double b, double c, const moho_array *v, moho_array *w, moho_array *x,
                                           moho_array *var, double *dk2);

@@ -23,13 +23,19 @@ typedef enum moho_ptype {
   MOHO_P_ARRAYS,   /* moho_arrays: a list, or a table with the names in `keys`      */
   MOHO_P_OP,       /* moho_op *, a reference                                        */
   MOHO_P_OPS,      /* moho_ops                                                      */
-  MOHO_P_FUNCTION  /* void *: the binding's own callback object                     */
+  MOHO_P_FUNCTION  /* moho_func: a callback                                         */
 } moho_ptype;
 
 enum { MOHO_MAXNUMBERS = 8 };
 typedef struct moho_numbers { int n; bool off; double v[MOHO_MAXNUMBERS]; } moho_numbers;   /* off: given as `false` */
 typedef struct moho_arrays { int n; moho_array **v; } moho_arrays;
 typedef struct moho_ops { int n; moho_op **v; } moho_ops;
+
+typedef struct moho_func {
+  moho_status (*call)(void *user, const moho_array *x, moho_array *y);   /* fills y */
+  void *user;
+  void (*release)(void *user);
+} moho_func;
 
 typedef struct moho_param {
   const char *name;
@@ -50,7 +56,7 @@ typedef struct moho_opclass {
   const char *help;                                       /* what it computes, shapes, source          */
   size_t size;                                            /* of the instance                           */
   const moho_param *params;                               /* NULL name ends                            */
-  moho_status (*init)(moho_op *op);                       /* parameters are in: check, set shapes, prepare */
+  moho_status (*init)(moho_op *op);                       /* parameters are in: check, set shapes, prepare; NULL: made by the algebra only */
   void (*work)(const moho_op *op, moho_dir dir, moho_work *w);   /* NULL: none; adds what apply takes  */
   moho_status (*apply)(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
                        const moho_array *x, moho_array *y);      /* y (+)= alpha A x, contiguous       */
@@ -67,6 +73,7 @@ struct moho_op {                          /* first member of every instance     
   moho_shape dom, ran;
   moho_dtype dom_type, ran_type;          /* differ for a real FFT, a real part        */
   bool real_linear;                       /* linear over the reals only (real, conj)   */
+  bool any_type;                          /* takes and gives whatever its neighbour has (a lift without a dtype) */
 };
 
 /* classes */
@@ -86,6 +93,7 @@ MOHO_API moho_status moho_op_set_numbers(moho_op *op, const char *name, int n, c
 MOHO_API moho_status moho_op_set_array(moho_op *op, const char *name, moho_array *v);
 MOHO_API moho_status moho_op_add_array(moho_op *op, const char *name, moho_array *v);             /* appends       */
 MOHO_API moho_status moho_op_add_op(moho_op *op, const char *name, moho_op *v);                   /* sets, or appends */
+MOHO_API moho_status moho_op_set_func(moho_op *op, const char *name, moho_func f);                /* taken over, also on failure */
 MOHO_API moho_status moho_op_ready(moho_op *op);
 MOHO_API void moho_op_ref(moho_op *op);
 MOHO_API void moho_op_unref(moho_op *op);

@@ -1,0 +1,328 @@
+/* The operator object: classes, making, checks, application. What the algebra makes of operators is in ops/. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "core/op_impl.h"
+
+/* ---- classes -------------------------------------------------------------------- */
+
+static const moho_opclass *const classes[] = {
+#define MOHO_OP(name) &moho_op_##name##_class,
+#include "ops/ops.def"
+#undef MOHO_OP
+};
+
+const moho_opclass *moho_opclass_at(int i)
+{
+  return i >= 0 && i < (int)(sizeof classes / sizeof *classes) ? classes[i] : NULL;
+}
+
+const moho_opclass *moho_opclass_find(const char *name)
+{
+  const moho_opclass *c;
+  for (int i = 0; (c = moho_opclass_at(i)); i++) if (strcmp(c->name, name) == 0) return c;
+  return NULL;
+}
+
+/* ---- making ----------------------------------------------------------------------- */
+
+moho_status moho_op_make(const moho_opclass *cls, moho_op **out)
+{
+  moho_op *op = calloc(1, cls->size);
+  if (!op) return moho_fail(MOHO_ENOMEM, "out of memory for an operator");
+  op->cls = cls;
+  op->refs = 1;
+  moho_params_default(op);
+  *out = op;
+  return MOHO_OK;
+}
+
+moho_status moho_op_new(const char *cls, moho_op **out)
+{
+  const moho_opclass *c = moho_opclass_find(cls);
+  if (!c || !c->init) return moho_fail(MOHO_EINVAL, "no operator class '%s'", cls);
+  return moho_op_make(c, out);
+}
+
+static void set_ctx(moho_ctx **at, moho_ctx *c)
+{
+  moho_ctx_ref(c);
+  moho_ctx_unref(*at);
+  *at = c;
+}
+
+void moho_op_set_side(moho_op *op, moho_dir dir, bool out, const moho_shape *s, moho_ctx *c, moho_dtype t)
+{
+  bool ran = (dir == MOHO_FWD) == out;
+  *(ran ? &op->ran : &op->dom) = *s;
+  *(ran ? &op->ran_type : &op->dom_type) = t;
+  set_ctx(ran ? &op->ran_ctx : &op->dom_ctx, c);
+}
+
+moho_status moho_op_device(moho_op *op, moho_ctx *c, moho_dtype t)
+{
+  set_ctx(&op->dom_ctx, c);
+  set_ctx(&op->ran_ctx, c);
+  op->dom_type = op->ran_type = t;
+  return MOHO_OK;
+}
+
+void moho_op_square(moho_op *op, const moho_shape *s) { op->dom = op->ran = *s; }
+
+moho_status moho_op_ready(moho_op *op)
+{
+  MOHO_TRY(moho_params_needed(op));
+  if (!op->dom_ctx) {
+    moho_ctx *cpu;
+    MOHO_TRY(moho_ctx_open("cpu", &cpu));
+    moho_op_device(op, cpu, MOHO_F32);
+    moho_ctx_unref(cpu);
+  }
+  MOHO_TRY(op->cls->init(op));
+  int64_t size;
+  MOHO_TRY(moho_shape_check(&op->dom, op->dom_type, &size));
+  return moho_shape_check(&op->ran, op->ran_type, &size);
+}
+
+void moho_op_ref(moho_op *op) { op->refs++; }
+
+void moho_op_unref(moho_op *op)
+{
+  if (!op || --op->refs) return;
+  if (op->cls->fini) op->cls->fini(op);
+  moho_params_free(op);
+  moho_ctx_unref(op->dom_ctx);
+  moho_ctx_unref(op->ran_ctx);
+  free(op->name);
+  free(op);
+}
+
+/* ---- application ---------------------------------------------------------------------- */
+
+moho_side moho_op_side(const moho_op *a, moho_dir dir, bool out)
+{
+  if ((dir == MOHO_FWD) == out) return (moho_side){ &a->ran, a->ran_ctx, a->ran_type };
+  return (moho_side){ &a->dom, a->dom_ctx, a->dom_type };
+}
+
+void moho_array_part(const moho_array *a, int64_t offset, const moho_shape *s, moho_array *part)
+{
+  *part = *a;
+  part->refs = 1 << 30;
+  part->axes = NULL;
+  part->offset += offset;
+  part->shape = *s;
+  int64_t step = 1;
+  for (int i = s->n - 1; i >= 0; i--) { part->stride[i] = step; step *= s->d[i]; }
+}
+
+void moho_op_work(const moho_op *a, moho_dir dir, moho_work *w)
+{
+  if (a->cls->work) a->cls->work(a, dir, w);
+}
+
+moho_status moho_op_apply_in(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+{
+  moho_array sx, sy;
+  moho_lane *l;
+  if (moho_array_size(y) == 0) return MOHO_OK;
+  moho_array_part(x, 0, moho_op_side(a, dir, false).shape, &sx);
+  moho_array_part(y, 0, moho_op_side(a, dir, true).shape, &sy);
+  MOHO_TRY(moho_lane_peer(on, y->ctx, &l));
+  size_t mark = moho_lane_mark(l);
+  moho_status st = a->cls->apply(a, l, dir, alpha, add, &sx, &sy);
+  moho_lane_reset(l, mark);
+  return st;
+}
+
+static moho_status check_side(const moho_op *a, moho_dir dir, bool out, const moho_array *v)
+{
+  moho_side s = moho_op_side(a, dir, out);
+  char line[512], want[160], got[160];
+  int64_t n = moho_shape_size(s.shape);
+  moho_op_line(a, line, sizeof line);
+  if (v->ctx != s.ctx)
+    return moho_fail(MOHO_ESHAPE, "%s works on %s, the %s is on %s; move it with :to(\"%s\"), or put a lift into the chain", line, s.ctx->name,
+                     out ? "output" : "input", v->ctx->name, s.ctx->name);
+  if (v->type != s.type && !a->any_type)
+    return moho_fail(MOHO_ESHAPE, "%s takes %s, the %s is %s; use :astype(\"%s\")", line, moho_dtype_name(s.type), out ? "output" : "input",
+                     moho_dtype_name(v->type), moho_dtype_name(s.type));
+  if (moho_shape_equal(&v->shape, s.shape) || (v->shape.n == 1 && v->shape.d[0] == n)) return MOHO_OK;
+  return moho_fail(MOHO_ESHAPE, "%s needs %" PRId64 " elements %s%s, got array %s", line, n, moho_shape_text(s.shape, want, sizeof want),
+                   out ? " for the output" : "", moho_shape_text(&v->shape, got, sizeof got));
+}
+
+/* A lane that no application is in the middle of: one within another (a function operator's callback) gets its own. */
+static moho_status idle_lane(moho_ctx *c, moho_lane **on)
+{
+  for (int i = 0;; i++) {
+    MOHO_TRY(moho_ctx_lane(c, i, on));
+    if ((*on)->depth == 0 && (*on)->used == 0) return MOHO_OK;
+  }
+}
+
+/* A strided view goes through contiguous work memory. */
+typedef struct staged { moho_array a; moho_block b; bool used; } staged;
+
+static void stage(moho_lane *on, const moho_array *v, staged *s)
+{
+  moho_lane *l = on;
+  s->used = !moho_array_contiguous(v);
+  if (!s->used || moho_lane_peer(on, v->ctx, &l)) return;   /* the peer was made when the work was reserved */
+  moho_array_over(l, v->type, &v->shape, moho_lane_take(l, (size_t)moho_array_size(v) * moho_dtype_size(v->type)), &s->a, &s->b);
+}
+
+moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+{
+  moho_work w = { 0 };
+  staged sx = { 0 }, sy = { 0 };
+  MOHO_TRY(check_side(a, dir, false, x));
+  MOHO_TRY(check_side(a, dir, true, y));
+  if (a->any_type && x->type != y->type)
+    return moho_fail(MOHO_ESHAPE, "input %s and output %s differ in dtype", moho_dtype_name(x->type), moho_dtype_name(y->type));
+  if (alpha.im != 0 && !moho_dtype_complex(y->type)) return moho_fail(MOHO_EINVAL, "a complex factor for a %s result", moho_dtype_name(y->type));
+  if (moho_array_overlap(x, y)) return moho_fail(MOHO_EINVAL, "input and output overlap in memory; use two arrays");
+  if (!on) MOHO_TRY(idle_lane(y->ctx, &on));
+
+  moho_op_work(a, dir, &w);
+  if (!moho_array_contiguous(x)) moho_work_add(&w, x->ctx, (size_t)moho_array_size(x) * moho_dtype_size(x->type));
+  if (!moho_array_contiguous(y)) moho_work_add(&w, y->ctx, (size_t)moho_array_size(y) * moho_dtype_size(y->type));
+  MOHO_TRY(moho_lane_reserve(on, &w));
+
+  size_t mark[4];
+  moho_lane *lane[4];
+  for (int i = 0; i < w.n; i++) {
+    MOHO_TRY(moho_lane_peer(on, w.at[i].c, &lane[i]));
+    mark[i] = moho_lane_mark(lane[i]);
+  }
+  stage(on, x, &sx);
+  stage(on, y, &sy);
+  moho_status st = MOHO_OK;
+  on->depth++;
+  if (sx.used) st = moho_array_copy(x, &sx.a);
+  if (!st && sy.used && add) st = moho_array_copy(y, &sy.a);
+  if (!st) st = moho_op_apply_in(a, on, dir, alpha, add, sx.used ? &sx.a : x, sy.used ? &sy.a : y);
+  if (!st && sy.used) st = moho_array_copy(&sy.a, y);
+  on->depth--;
+  for (int i = 0; i < w.n; i++) moho_lane_reset(lane[i], mark[i]);
+  return st;
+}
+
+moho_status moho_op_todense(moho_op *a, moho_array **out)
+{
+  int64_t rows = moho_shape_size(&a->ran), cols = moho_shape_size(&a->dom);
+  moho_dir dir = cols <= rows || a->real_linear ? MOHO_FWD : MOHO_ADJ;
+  moho_side in = moho_op_side(a, dir, false), res = moho_op_side(a, dir, true);
+  int64_t n = dir == MOHO_FWD ? cols : rows, len = dir == MOHO_FWD ? rows : cols;
+  moho_array *m = NULL, *e = NULL, *y = NULL, *v = NULL;
+  moho_shape ms = { 2, { rows, cols } }, es = { 1, { n } }, ys = { 1, { len } };
+  moho_status st = MOHO_OK;
+  if (a->any_type) return moho_fail(MOHO_EINVAL, "this lift has no dtype of its own; give it one: moho.lift(dims, {dtype = \"f32\"})");
+  if ((st = moho_array_new(res.ctx, a->ran_type, &ms, &m))) goto out;
+  if ((st = moho_array_zeros(in.ctx, in.type, &es, &e))) goto out;
+  if ((st = moho_array_new(res.ctx, res.type, &ys, &y))) goto out;
+  for (int64_t i = 0; i < n; i++) {
+    if ((st = moho_array_set(e, &i, MOHO_ONE))) goto out;
+    if ((st = moho_op_apply(a, NULL, dir, MOHO_ONE, false, e, y))) goto out;
+    if ((st = moho_array_set(e, &i, (moho_scalar){ 0, 0 }))) goto out;
+    if (dir == MOHO_ADJ && (st = moho_vec_conj(NULL, y, y))) goto out;
+    int64_t stride = dir == MOHO_FWD ? cols : 1;
+    if ((st = moho_array_view(m, dir == MOHO_FWD ? i : i * cols, &ys, &stride, &v))) goto out;
+    st = moho_array_copy(y, v);
+    moho_array_unref(v);
+    if (st) goto out;
+    if (moho_stopped()) { st = moho_fail(MOHO_ESTOP, "interrupted"); goto out; }
+  }
+  *out = m;
+  m = NULL;
+out:
+  moho_array_unref(m);
+  moho_array_unref(e);
+  moho_array_unref(y);
+  return st;
+}
+
+/* ---- print --------------------------------------------------------------------------- */
+
+static size_t append(char *buf, size_t size, size_t n, const char *text)
+{
+  if (n < size) snprintf(buf + n, size - n, "%s", text);
+  return n + strlen(text);
+}
+
+static size_t append_shape(char *buf, size_t size, size_t n, const moho_shape *s)
+{
+  char t[32];
+  if (s->n == 0) return append(buf, size, n, "1");
+  for (int i = 0; i < s->n; i++) {
+    snprintf(t, sizeof t, "%s%" PRId64, i ? "×" : "", s->d[i]);
+    n = append(buf, size, n, t);
+  }
+  return n;
+}
+
+/* Title, sizes, dtype, device and the class's own words, as seen in a direction. */
+size_t moho_op_line_dir(const moho_op *a, moho_dir dir, char *buf, size_t size, bool devices)
+{
+  char more[256] = "";
+  moho_side in = moho_op_side(a, dir, false), out = moho_op_side(a, dir, true);
+  size_t n = append(buf, size, 0, dir == MOHO_ADJ ? "adjoint of " : "");
+  n = append(buf, size, n, a->name ? a->name : a->cls->title);
+  n = append(buf, size, n, " <");
+  n = append_shape(buf, size, n, out.shape);
+  if (!moho_shape_equal(in.shape, out.shape)) {
+    n = append(buf, size, n, " ← ");
+    n = append_shape(buf, size, n, in.shape);
+  }
+  n = append(buf, size, n, ">");
+  if (devices) {
+    n = append(buf, size, n, " ");
+    n = append(buf, size, n, a->any_type ? "any dtype" : moho_dtype_name(in.type));
+    if (in.type != out.type) { n = append(buf, size, n, "→"); n = append(buf, size, n, moho_dtype_name(out.type)); }
+    n = append(buf, size, n, " ");
+    n = append(buf, size, n, in.ctx->name);
+    if (in.ctx != out.ctx) { n = append(buf, size, n, "→"); n = append(buf, size, n, out.ctx->name); }
+    if (a->cls->describe) a->cls->describe(a, more, sizeof more);
+    if (more[0]) { n = append(buf, size, n, "  "); n = append(buf, size, n, more); }
+  }
+  return n;
+}
+
+/* A chain of one adjoint term reads as that operator's adjoint. */
+size_t moho_op_line(const moho_op *a, char *buf, size_t size)
+{
+  const moho_op *only;
+  moho_dir dir;
+  if (moho_op_is_adjoint(a, &only, &dir)) return moho_op_line_dir(only, dir, buf, size, true);
+  return moho_op_line_dir(a, MOHO_FWD, buf, size, true);
+}
+
+static size_t tree(const moho_op *a, char *buf, size_t size, size_t n, const char *indent)
+{
+  const moho_op *c, *next;
+  moho_dir dir, nd;
+  if (!a->cls->child || !a->cls->child(a, 0, &c, &dir)) return n;
+  for (int i = 0;; i++) {
+    bool more = a->cls->child(a, i + 1, &next, &nd);
+    char line[512], deeper[256];
+    moho_op_line_dir(c, dir, line, sizeof line, c->dom_ctx != a->dom_ctx || c->ran_ctx != a->ran_ctx || c->cls->describe);
+    n = append(buf, size, n, "\n");
+    n = append(buf, size, n, indent);
+    n = append(buf, size, n, more ? "├ " : "└ ");
+    n = append(buf, size, n, line);
+    snprintf(deeper, sizeof deeper, "%s%s", indent, more ? "│ " : "  ");
+    n = tree(c, buf, size, n, deeper);
+    if (!more) return n;
+    c = next;
+    dir = nd;
+  }
+}
+
+size_t moho_op_tree(const moho_op *a, char *buf, size_t size)
+{
+  const moho_op *only;
+  moho_dir dir;
+  size_t n = moho_op_line(a, buf, size);
+  if (moho_op_is_adjoint(a, &only, &dir)) return tree(only, buf, size, n, "");
+  return tree(a, buf, size, n, "");
+}

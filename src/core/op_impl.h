@@ -1,0 +1,15 @@
+/* What the operator object, its parameters and the algebra share. */
+#ifndef MOHO_OP_IMPL_H
+#define MOHO_OP_IMPL_H
+#include "core/impl.h"
+
+moho_status moho_op_make(const moho_opclass *cls, moho_op **out);
+void moho_params_default(moho_op *op);
+moho_status moho_params_needed(moho_op *op);
+void moho_params_free(moho_op *op);
+size_t moho_op_line_dir(const moho_op *a, moho_dir dir, char *buf, size_t size, bool devices);
+/* A chain of one term without a factor: its operator and direction (ops/op_chain.c). */
+bool moho_op_is_adjoint(const moho_op *a, const moho_op **only, moho_dir *dir);
+
+typedef struct moho_term { moho_op *op; moho_dir dir; } moho_term;
+#endif

@@ -1,0 +1,274 @@
+/* A product of operators: a flat list of (operator, direction), leftmost first, and a factor. (A*B)*C and A*(B*C) are the same
+   object; the adjoint reverses and flips. Intermediates alternate between two areas a context. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "core/op_impl.h"
+
+typedef struct chain {
+  moho_op op;
+  int n;
+  moho_term *term;
+  moho_scalar scale;
+} chain;
+
+static const chain *as_chain(const moho_op *a) { return a->cls == &moho_op_chain_class ? (const chain *)a : NULL; }
+static bool is_one(moho_scalar s) { return s.re == 1 && s.im == 0; }
+static moho_dir flip(moho_dir d) { return d == MOHO_FWD ? MOHO_ADJ : MOHO_FWD; }
+static moho_scalar times(moho_scalar a, moho_scalar b) { return (moho_scalar){ a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re }; }
+
+bool moho_op_is_adjoint(const moho_op *a, const moho_op **only, moho_dir *dir)
+{
+  const chain *c = as_chain(a);
+  if (!c || c->n != 1 || !is_one(c->scale)) return false;
+  *only = c->term[0].op;
+  *dir = c->term[0].dir;
+  return true;
+}
+
+/* ---- application ---------------------------------------------------------------------- */
+
+enum { MAXTERM = 256 };
+typedef struct plan { int n; moho_term term[MAXTERM]; } plan;   /* in order of application */
+
+/* Lifts to where the data are already move nothing: they are left out. */
+static void make_plan(const chain *c, moho_dir dir, plan *p)
+{
+  p->n = 0;
+  for (int i = 0; i < c->n; i++) {
+    moho_term t = dir == MOHO_FWD ? c->term[c->n - 1 - i] : c->term[i];
+    if (dir == MOHO_ADJ) t.dir = flip(t.dir);
+    if (t.op->cls == &moho_op_lift_class && t.op->dom_ctx == t.op->ran_ctx) continue;
+    p->term[p->n++] = t;
+  }
+}
+
+/* Bytes of the two areas on each context: intermediate i (after application i) lies in area i % 2. */
+typedef struct areas { int n; struct { moho_ctx *c; size_t bytes[2]; void *p[2]; } at[4]; } areas;
+
+static int area_of(areas *a, moho_ctx *c)
+{
+  for (int i = 0; i < a->n; i++) if (a->at[i].c == c) return i;
+  if (a->n < 4) a->at[a->n++].c = c;
+  return a->n - 1;
+}
+
+static void make_areas(const chain *c, moho_dir dir, const plan *p, areas *a)
+{
+  (void)c, (void)dir;
+  memset(a, 0, sizeof *a);
+  for (int i = 0; i + 1 < p->n; i++) {
+    moho_side s = moho_op_side(p->term[i].op, p->term[i].dir, true);
+    size_t size = p->term[i].op->any_type ? 16 : moho_dtype_size(s.type), bytes = (size_t)moho_shape_size(s.shape) * size;
+    int k = area_of(a, s.ctx);
+    if (a->at[k].bytes[i % 2] < bytes) a->at[k].bytes[i % 2] = bytes;
+  }
+}
+
+static void chain_work(const moho_op *op, moho_dir dir, moho_work *w)
+{
+  const chain *c = (const chain *)op;
+  plan p;
+  areas a;
+  moho_work kids = { 0 };
+  make_plan(c, dir, &p);
+  make_areas(c, dir, &p, &a);
+  for (int i = 0; i < a.n; i++) for (int k = 0; k < 2; k++) if (a.at[i].bytes[k]) moho_work_add(w, a.at[i].c, a.at[i].bytes[k]);
+  for (int i = 0; i < p.n; i++) {
+    moho_work one = { 0 };
+    moho_op_work(p.term[i].op, p.term[i].dir, &one);
+    moho_work_max(&kids, &one);
+  }
+  moho_work_sum(w, &kids);
+}
+
+static moho_status chain_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+{
+  const chain *c = (const chain *)op;
+  plan p;
+  areas a;
+  moho_lane *lane[4];
+  size_t mark[4];
+  moho_array mid[2], *v;
+  moho_block block[2];
+  moho_status st = MOHO_OK;
+  make_plan(c, dir, &p);
+  make_areas(c, dir, &p, &a);
+  alpha = times(alpha, dir == MOHO_FWD ? c->scale : (moho_scalar){ c->scale.re, -c->scale.im });
+  if (p.n == 0) return moho_vec_axpby(on, alpha, x, (moho_scalar){ add, 0 }, y);
+  for (int i = 0; i < a.n; i++) {
+    MOHO_TRY(moho_lane_peer(on, a.at[i].c, &lane[i]));
+    mark[i] = moho_lane_mark(lane[i]);
+    for (int k = 0; k < 2; k++) a.at[i].p[k] = a.at[i].bytes[k] ? moho_lane_take(lane[i], a.at[i].bytes[k]) : NULL;
+  }
+  for (int i = 0; i < p.n && !st; i++) {
+    moho_term *t = &p.term[i];
+    if (i == p.n - 1) { st = moho_op_apply_in(t->op, on, t->dir, alpha, add, x, y); break; }
+    moho_side s = moho_op_side(t->op, t->dir, true);
+    int k = area_of(&a, s.ctx);
+    moho_dtype type = t->op->any_type ? x->type : s.type;
+    v = &mid[i % 2];
+    moho_array_over(lane[k], type, s.shape, a.at[k].p[i % 2], v, &block[i % 2]);
+    st = moho_op_apply_in(t->op, on, t->dir, MOHO_ONE, false, x, v);
+    x = v;
+  }
+  for (int i = 0; i < a.n; i++) moho_lane_reset(lane[i], mark[i]);
+  return st;
+}
+
+static int chain_child(const moho_op *op, int i, const moho_op **child, moho_dir *dir)
+{
+  const chain *c = (const chain *)op;
+  if (i >= c->n) return 0;
+  *child = c->term[i].op;
+  *dir = c->term[i].dir;
+  return 1;
+}
+
+static void chain_describe(const moho_op *op, char *buf, size_t size)
+{
+  const chain *c = (const chain *)op;
+  if (is_one(c->scale)) return;
+  if (c->scale.im == 0) snprintf(buf, size, "times %.6g", c->scale.re);
+  else snprintf(buf, size, "times %.6g%+.6gi", c->scale.re, c->scale.im);
+}
+
+static void chain_fini(moho_op *op)
+{
+  chain *c = (chain *)op;
+  for (int i = 0; i < c->n; i++) moho_op_unref(c->term[i].op);
+  free(c->term);
+}
+
+const moho_opclass moho_op_chain_class = {
+  .name = "chain", .title = "chain", .help = "A product of operators, made by A * B.", .size = sizeof(chain),
+  .work = chain_work, .apply = chain_apply, .child = chain_child, .describe = chain_describe, .fini = chain_fini,
+};
+
+/* ---- algebra ------------------------------------------------------------------------------ */
+
+/* The terms of `a` (or itself as one), appended with a reference each, in direction `dir`. */
+static void append(chain *c, moho_op *a, moho_dir dir, bool whole)
+{
+  const chain *from = whole ? NULL : as_chain(a);
+  int n = from ? from->n : 1;
+  for (int i = 0; i < n; i++) {
+    moho_term t = from ? from->term[dir == MOHO_FWD ? i : n - 1 - i] : (moho_term){ a, MOHO_FWD };
+    if (dir == MOHO_ADJ) t.dir = flip(t.dir);
+    moho_op_ref(t.op);
+    c->term[c->n++] = t;
+  }
+}
+
+/* A lift without a dtype of its own takes its neighbour's, so the type of an end is that of the nearest term that has one. */
+static void set_ends(chain *c)
+{
+  moho_op *op = &c->op;
+  const moho_term *left = &c->term[0], *right = &c->term[c->n - 1];
+  moho_side out = moho_op_side(left->op, left->dir, true), in = moho_op_side(right->op, right->dir, false);
+  op->any_type = true;
+  for (int i = 0; i < c->n; i++) {
+    if (c->term[i].op->any_type) continue;
+    if (op->any_type) out.type = moho_op_side(c->term[i].op, c->term[i].dir, true).type;
+    in.type = moho_op_side(c->term[i].op, c->term[i].dir, false).type;
+    op->any_type = false;
+  }
+  for (int i = 0; i < c->n; i++) op->real_linear |= c->term[i].op->real_linear;
+  moho_op_set_side(op, MOHO_FWD, true, out.shape, out.ctx, out.type);
+  moho_op_set_side(op, MOHO_FWD, false, in.shape, in.ctx, in.type);
+}
+
+static moho_status new_chain(int room, moho_scalar scale, chain **out)
+{
+  moho_op *op;
+  if (room > MAXTERM) return moho_fail(MOHO_EINVAL, "a chain of %d operators: at most %d", room, MAXTERM);
+  MOHO_TRY(moho_op_make(&moho_op_chain_class, &op));
+  chain *c = (chain *)op;
+  c->scale = scale;
+  c->term = calloc((size_t)room, sizeof *c->term);
+  if (!c->term) {
+    moho_op_unref(op);
+    return moho_fail(MOHO_ENOMEM, "out of memory for an operator");
+  }
+  *out = c;
+  return MOHO_OK;
+}
+
+/* One forward term without a factor is that operator itself. */
+static moho_op *simplest(chain *c)
+{
+  set_ends(c);
+  if (c->n != 1 || c->term[0].dir != MOHO_FWD || !is_one(c->scale)) return &c->op;
+  moho_op *only = c->term[0].op;
+  moho_op_ref(only);
+  moho_op_unref(&c->op);
+  return only;
+}
+
+static int length(const moho_op *a) { const chain *c = as_chain(a); return c ? c->n : 1; }
+static moho_scalar factor(const moho_op *a) { const chain *c = as_chain(a); return c ? c->scale : MOHO_ONE; }
+
+moho_status moho_op_mul(moho_op *a, moho_op *b, moho_op **ab)
+{
+  char la[512], lb[512], want[160], got[160];
+  chain *c;
+  moho_op_line(a, la, sizeof la);
+  moho_op_line(b, lb, sizeof lb);
+  if (a->dom_ctx != b->ran_ctx)
+    return moho_fail(MOHO_ESHAPE, "A is %s and takes data on %s; B is %s and gives data on %s; put a lift between them", la, moho_ctx_name(a->dom_ctx), lb,
+                     moho_ctx_name(b->ran_ctx));
+  if (a->dom_type != b->ran_type && !a->any_type && !b->any_type)
+    return moho_fail(MOHO_ESHAPE, "A is %s and takes %s; B is %s and gives %s; make both with one dtype", la, moho_dtype_name(a->dom_type), lb,
+                     moho_dtype_name(b->ran_type));
+  if (moho_shape_size(&a->dom) != moho_shape_size(&b->ran))
+    return moho_fail(MOHO_ESHAPE, "A is %s and takes %s; B is %s and gives %s", la, moho_shape_text(&a->dom, want, sizeof want), lb,
+                     moho_shape_text(&b->ran, got, sizeof got));
+  /* a factor may pass to the left of operators that are linear over it */
+  bool whole = as_chain(b) && factor(b).im != 0 && a->real_linear;
+  MOHO_TRY(new_chain(length(a) + (whole ? 1 : length(b)), whole ? factor(a) : times(factor(a), factor(b)), &c));
+  append(c, a, MOHO_FWD, false);
+  append(c, b, MOHO_FWD, whole);
+  *ab = simplest(c);
+  return MOHO_OK;
+}
+
+moho_status moho_op_scale(moho_op *a, moho_scalar s, moho_op **sa)
+{
+  chain *c;
+  if (s.im != 0 && !moho_dtype_complex(a->ran_type) && !a->any_type)
+    return moho_fail(MOHO_EINVAL, "a complex factor for an operator of %s; make it with dtype c64 or c128", moho_dtype_name(a->ran_type));
+  MOHO_TRY(new_chain(length(a), times(s, factor(a)), &c));
+  append(c, a, MOHO_FWD, false);
+  *sa = simplest(c);
+  if (s.im != 0 && *sa == &c->op) c->op.real_linear = a->real_linear;
+  return MOHO_OK;
+}
+
+moho_status moho_op_adjoint(moho_op *a, moho_op **h)
+{
+  chain *c;
+  moho_scalar s = factor(a);
+  /* s (A B) has the adjoint (A B)' conj(s): the factor stays outside, which a real-linear chain allows for real factors only */
+  bool whole = as_chain(a) && s.im != 0 && a->real_linear;
+  MOHO_TRY(new_chain(whole ? 1 : length(a), whole ? MOHO_ONE : (moho_scalar){ s.re, -s.im }, &c));
+  append(c, a, MOHO_ADJ, whole);
+  *h = simplest(c);
+  return MOHO_OK;
+}
+
+moho_status moho_op_power(moho_op *a, int p, moho_op **ap)
+{
+  char la[512];
+  chain *c;
+  moho_op_line(a, la, sizeof la);
+  if (p < 1) return moho_fail(MOHO_EINVAL, "power %d of an operator: expected a whole number from 1 on", p);
+  if (moho_shape_size(&a->dom) != moho_shape_size(&a->ran) || a->dom_ctx != a->ran_ctx || a->dom_type != a->ran_type)
+    return moho_fail(MOHO_ESHAPE, "power of %s: it is not square", la);
+  moho_scalar s = MOHO_ONE;
+  for (int i = 0; i < p; i++) s = times(s, factor(a));
+  bool whole = as_chain(a) && factor(a).im != 0 && a->real_linear;
+  if ((double)p * length(a) > MAXTERM) return moho_fail(MOHO_EINVAL, "power %d: a chain holds at most %d operators", p, MAXTERM);
+  MOHO_TRY(new_chain(p * length(a), whole ? MOHO_ONE : s, &c));
+  for (int i = 0; i < p; i++) append(c, a, MOHO_FWD, whole);
+  *ap = simplest(c);
+  return MOHO_OK;
+}

@@ -1,0 +1,84 @@
+/* A + B + ...: operators of the same two sides, applied one after the other into the same result. */
+#include <stdlib.h>
+#include "core/op_impl.h"
+
+typedef struct sum { moho_op op; int n; moho_op **term; } sum;
+
+static void sum_work(const moho_op *op, moho_dir dir, moho_work *w)
+{
+  const sum *s = (const sum *)op;
+  moho_work kids = { 0 };
+  for (int i = 0; i < s->n; i++) {
+    moho_work one = { 0 };
+    moho_op_work(s->term[i], dir, &one);
+    moho_work_max(&kids, &one);
+  }
+  moho_work_sum(w, &kids);
+}
+
+static moho_status sum_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+{
+  sum *s = (sum *)op;
+  for (int i = 0; i < s->n; i++) MOHO_TRY(moho_op_apply_in(s->term[i], on, dir, alpha, add || i > 0, x, y));
+  return MOHO_OK;
+}
+
+static int sum_child(const moho_op *op, int i, const moho_op **child, moho_dir *dir)
+{
+  const sum *s = (const sum *)op;
+  if (i >= s->n) return 0;
+  if (!moho_op_is_adjoint(s->term[i], child, dir)) { *child = s->term[i]; *dir = MOHO_FWD; }
+  return 1;
+}
+
+static void sum_fini(moho_op *op)
+{
+  sum *s = (sum *)op;
+  for (int i = 0; i < s->n; i++) moho_op_unref(s->term[i]);
+  free(s->term);
+}
+
+const moho_opclass moho_op_sum_class = {
+  .name = "sum", .title = "sum", .help = "A sum of operators, made by A + B.", .size = sizeof(sum),
+  .work = sum_work, .apply = sum_apply, .child = sum_child, .fini = sum_fini,
+};
+
+static void append(sum *s, moho_op *a)
+{
+  const sum *from = a->cls == &moho_op_sum_class ? (const sum *)a : NULL;
+  for (int i = 0; i < (from ? from->n : 1); i++) {
+    s->term[s->n] = from ? from->term[i] : a;
+    moho_op_ref(s->term[s->n++]);
+  }
+}
+
+static int length(const moho_op *a) { return a->cls == &moho_op_sum_class ? ((const sum *)a)->n : 1; }
+
+moho_status moho_op_add(moho_op *a, moho_op *b, moho_op **out)
+{
+  char la[512], lb[512];
+  moho_op *op;
+  moho_op_line(a, la, sizeof la);
+  moho_op_line(b, lb, sizeof lb);
+  if (moho_shape_size(&a->dom) != moho_shape_size(&b->dom) || moho_shape_size(&a->ran) != moho_shape_size(&b->ran))
+    return moho_fail(MOHO_ESHAPE, "a sum needs operators of one size: %s and %s", la, lb);
+  if (a->dom_ctx != b->dom_ctx || a->ran_ctx != b->ran_ctx) return moho_fail(MOHO_ESHAPE, "a sum needs operators on one device: %s and %s", la, lb);
+  if ((a->dom_type != b->dom_type || a->ran_type != b->ran_type) && !a->any_type && !b->any_type)
+    return moho_fail(MOHO_ESHAPE, "a sum needs operators of one dtype: %s and %s", la, lb);
+  MOHO_TRY(moho_op_make(&moho_op_sum_class, &op));
+  sum *s = (sum *)op;
+  s->term = calloc((size_t)(length(a) + length(b)), sizeof *s->term);
+  if (!s->term) {
+    moho_op_unref(op);
+    return moho_fail(MOHO_ENOMEM, "out of memory for an operator");
+  }
+  append(s, a);
+  append(s, b);
+  const moho_op *typed = a->any_type ? b : a;
+  op->any_type = a->any_type && b->any_type;
+  op->real_linear = a->real_linear || b->real_linear;
+  moho_op_set_side(op, MOHO_FWD, false, &a->dom, a->dom_ctx, typed->dom_type);
+  moho_op_set_side(op, MOHO_FWD, true, &a->ran, a->ran_ctx, typed->ran_type);
+  *out = op;
+  return MOHO_OK;
+}
