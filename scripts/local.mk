@@ -13,6 +13,7 @@ EXTRA_DIST += %D%/test
 EXTRA_DIST += %D%/test-long
 EXTRA_DIST += %D%/demo
 EXTRA_DIST += %D%/gpu-check
+EXTRA_DIST += %D%/new-operator
 
 # "N passed, N failed, N skipped" of the last run.
 check-count:
