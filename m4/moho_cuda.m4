@@ -18,9 +18,12 @@ AC_DEFUN([MOHO_CUDA], [
       [yes|auto], [moho_cuda_path="$PATH$PATH_SEPARATOR/usr/local/cuda/bin"],
       [moho_cuda_path="$with_cuda/bin"])
     AC_PATH_PROG([NVCC], [nvcc], [], [$moho_cuda_path])
-    AS_IF([test -z "$NVCC"], [CUDA_WHY="built without CUDA: nvcc was not found"], [MOHO_CUDA_TOOLKIT])
+    AS_IF([test -z "$NVCC"], [CUDA_WHY="nvcc was not found"], [MOHO_CUDA_TOOLKIT])
     AS_IF([test $moho_cuda = no && test "$with_cuda" != auto],
-      [AC_MSG_ERROR([--with-cuda=$with_cuda: $CUDA_WHY])])])
+      [AC_MSG_ERROR([--with-cuda=$with_cuda: $CUDA_WHY])])
+    AS_IF([test $moho_cuda = no], [
+      CUDA_WHY="built without CUDA: $CUDA_WHY"
+      CUDA_VERSION=])])
   AC_SUBST([CUDA_HOME])
   AC_SUBST([CUDA_LIBDIR])
   AC_SUBST([CUDA_LIBS])
@@ -46,7 +49,7 @@ AC_DEFUN([MOHO_CUDA_TOOLKIT], [
   CUDA_VERSION=`$NVCC --version | sed -n 's/.*release \([[0-9.]]*\).*/\1/p'`
   AC_MSG_RESULT([${CUDA_LIBDIR:-no} (version ${CUDA_VERSION:-unknown})])
   # A module with one kernel is compiled and linked as the real one is.
-  AS_IF([test -z "$CUDA_LIBDIR"], [CUDA_WHY="built without CUDA: $NVCC has no libcudart_static.a"], [
+  AS_IF([test -z "$CUDA_LIBDIR"], [CUDA_WHY="$NVCC has no libcudart_static.a"], [
     CUDA_LIBS="-L$CUDA_LIBDIR -lcudart_static -lstdc++ -lrt -lpthread -ldl -lm"
     AC_MSG_CHECKING([whether nvcc builds for the architectures asked for])
     cat > conftest.cu <<_MOHO_EOF
@@ -60,5 +63,5 @@ _MOHO_EOF
        AC_MSG_RESULT([yes])],
       [AC_MSG_RESULT([no])
        cat conftest.log >&AS_MESSAGE_LOG_FD
-       CUDA_WHY="built without CUDA: `sed '/^@<:@^a-z@:>@*$/d;q' conftest.log | tr -d '"\\\\'`"])])
+       CUDA_WHY="`sed '/^@<:@^a-z@:>@*$/d;q' conftest.log | tr -d '"\\\\'`"])])
   rm -f conftest.cu conftest.o conftest.so conftest.log])

@@ -4,7 +4,7 @@
 AC_DEFUN([MOHO_MISSING], [
   moho_missing="$moho_missing
     $1 (Debian package $2)"
-  moho_install="$moho_install $2"])
+  AS_CASE([" $moho_install "], [*" $2 "*], [], [moho_install="$moho_install $2"])])
 
 AC_DEFUN([MOHO_CHECK_MISSING], [
   AS_IF([test -n "$moho_missing"], [AC_MSG_ERROR([what is needed and was not found:$moho_missing
