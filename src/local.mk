@@ -3,7 +3,7 @@
 lib_LTLIBRARIES += libmoho.la
 libmoho_la_CPPFLAGS = $(AM_CPPFLAGS) $(FFTW_CFLAGS) $(FFTWF_CFLAGS) $(HDF5_CFLAGS) $(OPENBLAS_CFLAGS) $(PNG_CFLAGS) $(ZLIB_CFLAGS)
 libmoho_la_LIBADD = $(HDF5_LIBS) $(SEGYIO_LIBS) $(PNG_LIBS) $(ZLIB_LIBS) $(FFTW_LIBS) $(FFTWF_LIBS) $(OPENBLAS_LIBS)
-libmoho_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0
+libmoho_la_LDFLAGS = $(SANITIZE) -version-info 0:0:0
 libmoho_la_SOURCES =
 
 mohoincludedir = $(includedir)/moho
