@@ -64,12 +64,20 @@ libmohobind_la_SOURCES += %D%/bind/lmoho.h
 if HOST
 bin_PROGRAMS += moho
 endif
-moho_CPPFLAGS = $(AM_CPPFLAGS) $(LUAJIT_CFLAGS) $(EDIT_CFLAGS) $(HDF5_CFLAGS)
+moho_CPPFLAGS = $(AM_CPPFLAGS) -I%D% $(LUAJIT_CFLAGS) $(EDIT_CFLAGS) $(HDF5_CFLAGS) $(FFTW_CFLAGS)
 # Lua's C modules (lfs, term) look for Lua's names in the program.
 moho_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 moho_LDADD = libmohobind.la libmoho.la $(LUAJIT_LIBS) $(EDIT_LIBS)
 moho_SOURCES =
 moho_SOURCES += %D%/host/embedded.h
+moho_SOURCES += %D%/host/main.c
+moho_SOURCES += %D%/host/options.c %D%/host/options.h
+moho_SOURCES += %D%/host/state.c %D%/host/state.h
+moho_SOURCES += %D%/host/signals.c %D%/host/signals.h
+moho_SOURCES += %D%/host/report.c %D%/host/report.h
+moho_SOURCES += %D%/host/repl.c %D%/host/repl.h
+moho_SOURCES += %D%/host/history.c %D%/host/history.h
+moho_SOURCES += %D%/host/version.c %D%/host/version.h
 nodist_moho_SOURCES = %D%/host/embedded.c
 
 # The build's own program: Lua sources to one C file.
@@ -82,3 +90,16 @@ embed_LDADD = $(LUAJIT_LIBS)
 	@$(MKDIR_P) %D%/host
 	$(AM_V_GEN)./embed$(EXEEXT) $@ $(lua_modules:%=$(top_srcdir)/%)
 CLEANFILES += %D%/host/embedded.c
+
+# What `moho --version` says of the build. Written anew each time, moved into place only when it says something else.
+%D%/host/build.h: always
+	@$(MKDIR_P) %D%/host
+	@if test -e $(top_srcdir)/.git; then git=`git -C $(top_srcdir) describe --always --dirty 2>/dev/null`; fi; \
+	  flags=`echo '$(CC) $(CFLAGS)' | sed 's/[\\"]/\\\\&/g'`; \
+	  { echo "#define MOHO_GIT \"$${git:-release}\""; echo "#define MOHO_BUILD_FLAGS \"$$flags\""; \
+	    echo '#define MOHO_CUDA_VERSION "$(CUDA_VERSION)"'; } > $@-t
+	@if cmp -s $@-t $@; then rm -f $@-t; else mv -f $@-t $@; fi
+%D%/host/moho-version.$(OBJEXT): %D%/host/build.h
+always:
+.PHONY: always
+CLEANFILES += %D%/host/build.h

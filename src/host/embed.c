@@ -9,12 +9,14 @@
 #include <lauxlib.h>
 #include <lua.h>
 
-static void die(const char *what, const char *path) {
+static void die(const char *what, const char *path)
+{
   fprintf(stderr, "embed: %s: %s\n", path, what);
   exit(1);
 }
 
-static char *slurp(const char *path, size_t *size) {
+static char *slurp(const char *path, size_t *size)
+{
   FILE *f = fopen(path, "rb");
   char *text = NULL;
   size_t n = 0, room = 0;
@@ -38,7 +40,8 @@ static char *slurp(const char *path, size_t *size) {
 }
 
 /* ".../lua/moho/a/b.lua" -> "moho.a.b", ".../lua/moho/init.lua" -> "moho", ".../lua/moho/a/init.lua" -> "moho.a". */
-static char *module_name(const char *path) {
+static char *module_name(const char *path)
+{
   const char *at = NULL;
   for (const char *p = path; (p = strstr(p, "lua/moho/")) != NULL; p++) at = p + 4;
   size_t n = strlen(path);
@@ -55,7 +58,8 @@ static char *module_name(const char *path) {
 }
 
 /* Named by its path, so that the message of a syntax error can be followed. */
-static void check_syntax(lua_State *L, const char *path, const char *text, size_t size) {
+static void check_syntax(lua_State *L, const char *path, const char *text, size_t size)
+{
   if (size && text[0] == LUA_SIGNATURE[0]) die("is bytecode, expected source text", path);
   lua_pushfstring(L, "@%s", path);
   if (luaL_loadbuffer(L, text, size, lua_tostring(L, -1)) != 0) {
@@ -66,13 +70,15 @@ static void check_syntax(lua_State *L, const char *path, const char *text, size_
 }
 
 /* Bytes, not a string literal: ISO C limits those to 4095 characters. */
-static void write_bytes(FILE *f, int i, const char *text, size_t size) {
+static void write_bytes(FILE *f, int i, const char *text, size_t size)
+{
   fprintf(f, "static const char text_%d[] = {", i);
   for (size_t k = 0; k < size; k++) fprintf(f, "%s%d,", k % 24 ? "" : "\n", (signed char)text[k]);
   fprintf(f, "\n0};\n");
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
   if (argc < 3) {
     fprintf(stderr, "usage: embed OUT.c .../lua/moho/NAME.lua ...\n");
     return 2;
@@ -96,8 +102,7 @@ int main(int argc, char **argv) {
   fprintf(f, "/* Written by src/host/embed.c from the Lua sources; edit those. */\n#include \"host/embedded.h\"\n\n");
   for (int i = 2; i < argc; i++) write_bytes(f, i - 2, text[i], size[i]);
   fprintf(f, "\nconst struct moho_lua_file moho_lua_files[] = {\n");
-  for (int i = 2; i < argc; i++)
-    fprintf(f, "  {\"%s\", text_%d, sizeof text_%d - 1},\n", name[i], i - 2, i - 2);
+  for (int i = 2; i < argc; i++) fprintf(f, "  {\"%s\", text_%d, sizeof text_%d - 1},\n", name[i], i - 2, i - 2);
   fprintf(f, "  {NULL, NULL, 0},\n};\n");
   if (fclose(f) != 0) {
     int e = errno;

@@ -5,7 +5,10 @@
 #include <stddef.h>
 
 /* name: "moho" for lua/moho/init.lua, "moho.schema" for lua/moho/schema.lua. A NULL name ends the table. */
-struct moho_lua_file { const char *name, *text; size_t size; };
+struct moho_lua_file {
+  const char *name, *text;
+  size_t size;
+};
 extern const struct moho_lua_file moho_lua_files[];
 
 #endif

@@ -1,0 +1,13 @@
+/* What is inside: --version asks no device, info asks all of them. */
+#ifndef MOHO_HOST_VERSION_H
+#define MOHO_HOST_VERSION_H
+
+#include <stdbool.h>
+
+void version_show(bool json);
+/* `device`: the default one, NULL or "auto": the first GPU or else the CPU. */
+void info_show(const char *device, bool json);
+const char *version_moho(void);
+const char *version_luajit(void);
+
+#endif
