@@ -43,12 +43,12 @@ int main(void)
   check(moho_ctx_lane(cpu, 0, &lane));
   moho_array *x = vector(cpu, N, spikes), *y = vector(cpu, N, NULL), *z = vector(cpu, N, NULL), *h = vector(cpu, 3, wavelet);
 
-  /* An operator: its class by name, its parameters, ready. The names are those of the Lua function. */
+  /* An operator: its class by name, its parameters, ready. Names and counting are those of the Lua function. */
   check(moho_op_new("convolve1d", &op));
   check(moho_op_device(op, cpu, MOHO_F32));
   check(moho_op_set_shape(op, "dims", &dims));
   check(moho_op_set_array(op, "h", h));
-  check(moho_op_set_int(op, "offset", 1));
+  check(moho_op_set_int(op, "offset", 2));   /* the wavelet's time zero: its second sample */
   check(moho_op_ready(op));
 
   char line[256];
