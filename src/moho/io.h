@@ -1,4 +1,5 @@
-/* Files to host arrays and back. Whole files appear by rename: a reader never sees half of one. */
+/* Files to host arrays and back. Whole files appear by rename: a reader never sees half of one.
+   Readers check a file's sizes against its length and this machine's memory before they allocate anything. */
 #ifndef MOHO_IO_H
 #define MOHO_IO_H
 
@@ -21,18 +22,28 @@ typedef struct moho_h5 moho_h5;
 MOHO_API moho_status moho_h5_open(const char *path, const char *mode, moho_h5 **f);
 MOHO_API moho_status moho_h5_close(moho_h5 *f);    /* NULL is nothing; on failure the old file is whole */
 MOHO_API void moho_h5_abandon(moho_h5 *f);         /* drops what was written, for finalisers            */
-/* start, count in elements an axis (0-based), or NULL for all. */
+/* Of `n` axes, start (0-based; NULL: zeros) and count (-1: to the end; NULL: all of them). Reads the axes' sampling too. */
 MOHO_API moho_status moho_h5_read(moho_h5 *f, const char *path, const int64_t *start, const int64_t *count, int n, moho_array **a);
 typedef struct moho_h5_how { int deflate; int nchunk; int64_t chunk[MOHO_MAXDIM]; } moho_h5_how;
 MOHO_API moho_status moho_h5_write(moho_h5 *f, const char *path, const moho_array *a, const moho_h5_how *how);
-MOHO_API moho_status moho_h5_write_text(moho_h5 *f, const char *path, const char *text);
-MOHO_API moho_status moho_h5_read_text(moho_h5 *f, const char *path, char **text);     /* a string dataset; free() */
-typedef enum moho_h5_kind { MOHO_H5_NONE, MOHO_H5_GROUP, MOHO_H5_ARRAY, MOHO_H5_SCALAR, MOHO_H5_TEXT } moho_h5_kind;
+/* Strings: `n` of them one after the other, each with its zero; n = 1 is a plain C string. n = -1: a single string, not a
+   list of one. Read: free(*text); one string in a list of one gives n = 1 too. */
+MOHO_API moho_status moho_h5_write_text(moho_h5 *f, const char *path, const char *text, int64_t n);
+MOHO_API moho_status moho_h5_read_text(moho_h5 *f, const char *path, char **text, int64_t *n);
+typedef enum moho_h5_kind {
+  MOHO_H5_NONE,     /* nothing there                                              */
+  MOHO_H5_GROUP, MOHO_H5_ARRAY, MOHO_H5_SCALAR, MOHO_H5_TEXT,
+  MOHO_H5_OTHER     /* something that neither arrays nor strings hold             */
+} moho_h5_kind;
+MOHO_API const char *moho_h5_kind_name(moho_h5_kind k);   /* "group" "array" "number" "string" "other" */
 MOHO_API moho_status moho_h5_kind_of(moho_h5 *f, const char *path, moho_h5_kind *k);
+/* `each` must return normally: it is called from inside the library. */
 MOHO_API moho_status moho_h5_list(moho_h5 *f, const char *group, void (*each)(void *user, const char *name, moho_h5_kind k), void *user);
-/* Attributes: a number or numbers (array), or text. *kind MOHO_H5_NONE when absent. */
-MOHO_API moho_status moho_h5_attr(moho_h5 *f, const char *path, const char *name, moho_h5_kind *kind, moho_array **a, char **text);
-MOHO_API moho_status moho_h5_set_attr(moho_h5 *f, const char *path, const char *name, const moho_array *a, const char *text);
+/* Attributes: MOHO_H5_SCALAR (an array of one element), MOHO_H5_ARRAY, MOHO_H5_TEXT (as moho_h5_read_text), or NONE. */
+MOHO_API moho_status moho_h5_attr(moho_h5 *f, const char *path, const char *name, moho_h5_kind *kind, moho_array **a, char **text,
+                                  int64_t *ntext);
+/* An array, or, with a NULL, text as for moho_h5_write_text. Replaces what was there. */
+MOHO_API moho_status moho_h5_set_attr(moho_h5 *f, const char *path, const char *name, const moho_array *a, const char *text, int64_t ntext);
 
 /* ---- SEG-Y (libsegyio) ------------------------------------------------------ */
 typedef struct moho_segy_info {
@@ -43,8 +54,12 @@ typedef struct moho_segy_info {
   char text[3201];                      /* the textual header, as ASCII             */
 } moho_segy_info;
 typedef struct moho_segy_range { int byte; const char *name; int64_t min, max; bool constant; } moho_segy_range;
+enum { MOHO_SEGY_WORDS = 91 };          /* words of the standard trace header        */
+/* Word i of the standard trace header, by its place (1, 5, ...) and name (tracl, tracr, ...). */
+MOHO_API const char *moho_segy_word(int i, int *byte);
 MOHO_API moho_status moho_segy_scan(const char *path, moho_segy_info *info, moho_segy_range *ranges, int *nranges);   /* in: room, out: used */
-/* Traces first .. first+count-1 (0-based; count -1: all) as f32 (count, nsamples); headers on request as i32 (count, nfields). */
+/* Traces first .. first+count-1 (0-based; count -1: all from there) as f32 (count, nsamples), whatever their format; the axes are
+   set (trace number, time). moho_segy_header: one word of the same traces, i32 (count). */
 MOHO_API moho_status moho_segy_read(const char *path, int64_t first, int64_t count, moho_array **a, moho_segy_info *info);
 MOHO_API moho_status moho_segy_header(const char *path, int byte, int64_t first, int64_t count, moho_array **a);   /* i32 */
 
@@ -52,8 +67,9 @@ MOHO_API moho_status moho_segy_header(const char *path, int byte, int64_t first,
 /* 8-bit RGB rows, h x w x 3. */
 MOHO_API moho_status moho_png_write(const char *path, int w, int h, const unsigned char *rgb);
 
-/* A file that appears by rename: writes go to `tmp`, moho_commit renames it, moho_rollback removes it. */
-typedef struct moho_newfile { char *path, *tmp; } moho_newfile;
+/* A file that appears by rename: write to `tmp` (it exists, empty; open it by name or use `fd`), then commit flushes and renames
+   it, or rollback removes it. Both leave the struct empty. After a kill NAME.partial stays, and the next write takes it over. */
+typedef struct moho_newfile { char *path, *tmp; int fd; } moho_newfile;
 MOHO_API moho_status moho_newfile_begin(const char *path, moho_newfile *f);
 MOHO_API moho_status moho_newfile_commit(moho_newfile *f);
 MOHO_API void moho_newfile_rollback(moho_newfile *f);

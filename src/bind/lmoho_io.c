@@ -1,0 +1,197 @@
+/* Files of one array (npy, raw, SEG-Y) for Lua. lua/moho/io.lua checks the arguments and chooses by suffix. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bind/lmoho_file.h"
+
+int64_t lmoho_toint(lua_State *L, int i, const char *who, const char *arg)
+{
+  double v = luaL_checknumber(L, i);
+  if (v != floor(v) || fabs(v) >= 9007199254740992.0) lmoho_error(L, who, "argument '%s': expected a whole number, got %.17g", arg, v);
+  return (int64_t)v;
+}
+
+bool lmoho_again(lua_State *L, moho_status st)
+{
+  if (st != MOHO_ENOMEM) return false;
+  lua_gc(L, LUA_GCCOLLECT, 0);
+  moho_ctx_trim(lmoho_cpu(L));
+  return true;
+}
+
+/* ---- text from the core ------------------------------------------------------------------------ */
+
+static int text_gc(lua_State *L)
+{
+  lmoho_text *t = lua_touserdata(L, 1);
+  free(t->s);
+  t->s = NULL;
+  return 0;
+}
+
+lmoho_text *lmoho_newtext(lua_State *L)
+{
+  lmoho_text *t = lua_newuserdata(L, sizeof *t);
+  *t = (lmoho_text){ NULL, 0 };
+  if (luaL_newmetatable(L, "moho.text")) {
+    lua_pushcfunction(L, text_gc);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return t;
+}
+
+void lmoho_pushtext(lua_State *L, const lmoho_text *t)
+{
+  const char *s = t->s;
+  if (t->n == 1) { lua_pushstring(L, s); return; }
+  lua_createtable(L, (int)t->n, 0);
+  for (int64_t i = 0; i < t->n; i++, s += strlen(s) + 1) {
+    lua_pushstring(L, s);
+    lua_rawseti(L, -2, (int)i + 1);
+  }
+}
+
+/* ---- npy and raw --------------------------------------------------------------------------------- */
+
+static int npy_read(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
+  lmoho_origin(L);
+  moho_array **a = lmoho_newarray(L);
+  moho_status st = moho_npy_read(path, a);
+  if (lmoho_again(L, st)) st = moho_npy_read(path, a);
+  lmoho_check(L, st, who);
+  return 1;
+}
+
+static int npy_write(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
+  moho_array *a = lmoho_toarray(L, 3, who, "value");
+  moho_status st = moho_npy_write(path, a);
+  if (lmoho_again(L, st)) st = moho_npy_write(path, a);
+  lmoho_check(L, st, who);
+  return 0;
+}
+
+static int raw_read(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
+  moho_dtype t = lmoho_todtype(L, 3, who, MOHO_F32);
+  moho_shape s;
+  lmoho_toshape(L, 4, who, &s);
+  int64_t offset = lmoho_toint(L, 5, who, "offset");
+  bool swap = lua_toboolean(L, 6);
+  lmoho_origin(L);
+  moho_array **a = lmoho_newarray(L);
+  moho_status st = moho_raw_read(path, t, &s, offset, swap, a);
+  if (lmoho_again(L, st)) st = moho_raw_read(path, t, &s, offset, swap, a);
+  lmoho_check(L, st, who);
+  return 1;
+}
+
+static int raw_write(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
+  moho_array *a = lmoho_toarray(L, 3, who, "value");
+  moho_status st = moho_raw_write(path, a);
+  if (lmoho_again(L, st)) st = moho_raw_write(path, a);
+  lmoho_check(L, st, who);
+  return 0;
+}
+
+/* ---- SEG-Y ---------------------------------------------------------------------------------------- */
+
+static int segy_read(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
+  int64_t first = lmoho_toint(L, 3, who, "first") - 1, count = lmoho_toint(L, 4, who, "count");
+  lmoho_origin(L);
+  moho_array **a = lmoho_newarray(L);
+  moho_status st = moho_segy_read(path, first, count, a, NULL);
+  if (lmoho_again(L, st)) st = moho_segy_read(path, first, count, a, NULL);
+  lmoho_check(L, st, who);
+  return 1;
+}
+
+static int segy_header(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
+  int byte = (int)luaL_checkinteger(L, 3);
+  int64_t first = lmoho_toint(L, 4, who, "first") - 1, count = lmoho_toint(L, 5, who, "count");
+  lmoho_origin(L);
+  moho_array **a = lmoho_newarray(L);
+  moho_status st = moho_segy_header(path, byte, first, count, a);
+  if (lmoho_again(L, st)) st = moho_segy_header(path, byte, first, count, a);
+  lmoho_check(L, st, who);
+  return 1;
+}
+
+static void set_number(lua_State *L, const char *name, double v)
+{
+  lua_pushnumber(L, v);
+  lua_setfield(L, -2, name);
+}
+
+static void push_range(lua_State *L, const moho_segy_range *r)
+{
+  lua_createtable(L, 0, 5);
+  set_number(L, "byte", r->byte);
+  set_number(L, "min", (double)r->min);
+  set_number(L, "max", (double)r->max);
+  lua_pushstring(L, r->name);
+  lua_setfield(L, -2, "name");
+  lua_pushboolean(L, r->constant);
+  lua_setfield(L, -2, "constant");
+}
+
+static int segy_scan(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
+  moho_segy_info i;
+  moho_segy_range r[MOHO_SEGY_WORDS];
+  int n = MOHO_SEGY_WORDS;
+  lmoho_check(L, moho_segy_scan(path, &i, r, &n), who);
+  lua_newtable(L);
+  set_number(L, "ntraces", (double)i.ntraces);
+  set_number(L, "nsamples", i.nsamples);
+  set_number(L, "format", i.format);
+  set_number(L, "extended", i.extended);
+  set_number(L, "dt", i.dt);
+  set_number(L, "t0", i.t0);
+  lua_pushboolean(L, i.little);
+  lua_setfield(L, -2, "little");
+  lua_pushstring(L, i.text);
+  lua_setfield(L, -2, "text");
+  lua_createtable(L, n, n);
+  for (int k = 0; k < n; k++) {
+    push_range(L, &r[k]);
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, -3, k + 1);
+    lua_setfield(L, -2, r[k].name);
+  }
+  lua_setfield(L, -2, "fields");
+  return 1;
+}
+
+/* { tracl = 1, ... } */
+static int segy_words(lua_State *L)
+{
+  const char *name;
+  int byte;
+  lua_createtable(L, 0, MOHO_SEGY_WORDS);
+  for (int i = 0; (name = moho_segy_word(i, &byte)); i++) set_number(L, name, byte);
+  return 1;
+}
+
+void lmoho_open_io(lua_State *L)
+{
+  static const luaL_Reg functions[] = {
+    { "npy_read", npy_read },       { "npy_write", npy_write },   { "raw_read", raw_read },     { "raw_write", raw_write },
+    { "segy_read", segy_read },     { "segy_header", segy_header }, { "segy_scan", segy_scan }, { "segy_words", segy_words },
+    { NULL, NULL },
+  };
+  luaL_setfuncs(L, functions, 0);
+  lmoho_open_h5(L);
+}

@@ -1,0 +1,27 @@
+/* What the readers and writers of files share. Not installed. */
+#ifndef MOHO_FILE_H
+#define MOHO_FILE_H
+
+#include <stdio.h>
+#include <moho/io.h>
+
+/* ---- arrays on the host ------------------------------------------------------ */
+/* A new host array; `what` ("x.npy") begins the message when this machine can't hold it. Not set. */
+moho_status moho_file_array(const char *what, moho_dtype t, const moho_shape *s, moho_array **a);
+/* `a` itself when it lies in order on the host, else a copy that does. A reference either way. */
+moho_status moho_file_host(const moho_array *a, moho_array **h);
+/* "1.5 GiB" */
+const char *moho_file_bytes(double n, char *buf, size_t size);
+
+/* ---- reading ------------------------------------------------------------------- */
+typedef struct moho_input { FILE *f; const char *path; int64_t size; } moho_input;   /* path: the caller's */
+moho_status moho_input_open(const char *path, moho_input *in);     /* regular files only   */
+void moho_input_close(moho_input *in);                             /* {0} is nothing       */
+moho_status moho_input_seek(moho_input *in, int64_t at);
+moho_status moho_input_read(moho_input *in, void *p, size_t bytes);   /* all of them, or a failure; polls the stop flag */
+void moho_file_swap(void *p, size_t width, int64_t n);             /* n values to the other byte order */
+
+/* ---- writing: bytes to a new file -------------------------------------------------- */
+moho_status moho_newfile_write(moho_newfile *f, const void *p, size_t bytes);
+
+#endif

@@ -1,0 +1,53 @@
+/* What the parts of the HDF5 reader and writer share. Not installed. */
+#ifndef MOHO_H5_H
+#define MOHO_H5_H
+
+#include <hdf5.h>
+#include "io/file.h"
+
+struct moho_h5 {
+  hid_t id;
+  char mode;               /* 'r', 'w', 'a'                                                       */
+  bool existed;            /* 'a': there was a file                                               */
+  bool dirty;              /* something was written                                               */
+  bool broken;             /* a write failed half-way: the file will not appear                   */
+  char *path;
+  moho_newfile out;        /* 'w', 'a'                                                            */
+};
+
+/* EIO with the library's own cause after ": ". */
+moho_status moho_h5_fail(const char *fmt, ...) MOHO_PRINTF(1, 2);
+/* "/a/b" from "a//b/"; free(). */
+moho_status moho_h5_path(const char *path, char **p);
+bool moho_h5_exists(hid_t file, const char *p);
+moho_status moho_h5_writable(const moho_h5 *f);
+/* The object at a normalised path, for H5Oclose. */
+moho_status moho_h5_object(moho_h5 *f, const char *p, hid_t *obj);
+
+/* How values of a type in a file look in memory. */
+typedef struct moho_h5_type {
+  moho_dtype t;
+  hid_t mem;
+  bool own;                /* mem is ours to close                                                */
+  bool u64;                /* read as unsigned: moho_h5_type_check afterwards                     */
+} moho_h5_type;
+bool moho_h5_type_of(hid_t file_type, moho_h5_type *m, const char **why);   /* false: no dtype, and why */
+void moho_h5_type_clear(moho_h5_type *m);
+moho_status moho_h5_type_check(const moho_h5_type *m, const moho_array *a, const char *what);
+hid_t moho_h5_file_type(moho_dtype t);                                      /* for H5Tclose        */
+hid_t moho_h5_space(const moho_shape *s);                                   /* for H5Sclose        */
+moho_h5_kind moho_h5_value_kind(hid_t type, hid_t space);
+/* At most MOHO_MAXDIM axes, and not the null space. */
+moho_status moho_h5_shape(hid_t space, const char *what, moho_shape *s);
+
+/* Strings of a dataset or attribute, one after the other; `what` names it in messages. */
+moho_status moho_h5_texts(hid_t id, bool attr, const char *what, char **text, int64_t *n);
+moho_status moho_h5_put_texts(hid_t id, bool attr, const char *text, int64_t n);   /* into one made with these */
+hid_t moho_h5_text_type(void);                                              /* variable, UTF-8     */
+hid_t moho_h5_text_space(int64_t n);
+
+/* Sampling of the axes: attributes o, d, label, unit of a dataset. start: where the part read begins, or NULL. */
+moho_status moho_h5_axes_read(hid_t dataset, const int64_t *start, moho_array *a);
+moho_status moho_h5_axes_write(hid_t dataset, const moho_array *a);
+
+#endif

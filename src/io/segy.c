@@ -1,0 +1,295 @@
+/* SEG-Y: traces and trace headers through libsegyio. The layout (byte order, format, samples) is worked out here from the binary
+   header and checked against the file's length; geometry is never guessed: what is in the headers is given as it is. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <segyio/segy.h>
+#include "core/impl.h"
+#include "io/file.h"
+
+/* ---- words of the trace header ---------------------------------------------------------------- */
+
+static const struct { int byte; const char *name; } words[] = {
+  { 1, "tracl" },     { 5, "tracr" },     { 9, "fldr" },      { 13, "tracf" },    { 17, "ep" },       { 21, "cdp" },
+  { 25, "cdpt" },     { 29, "trid" },     { 31, "nvs" },      { 33, "nhs" },      { 35, "duse" },     { 37, "offset" },
+  { 41, "gelev" },    { 45, "selev" },    { 49, "sdepth" },   { 53, "gdel" },     { 57, "sdel" },     { 61, "swdep" },
+  { 65, "gwdep" },    { 69, "scalel" },   { 71, "scalco" },   { 73, "sx" },       { 77, "sy" },       { 81, "gx" },
+  { 85, "gy" },       { 89, "counit" },   { 91, "wevel" },    { 93, "swevel" },   { 95, "sut" },      { 97, "gut" },
+  { 99, "sstat" },    { 101, "gstat" },   { 103, "tstat" },   { 105, "laga" },    { 107, "lagb" },    { 109, "delrt" },
+  { 111, "muts" },    { 113, "mute" },    { 115, "ns" },      { 117, "dt" },      { 119, "gain" },    { 121, "igc" },
+  { 123, "igi" },     { 125, "corr" },    { 127, "sfs" },     { 129, "sfe" },     { 131, "slen" },    { 133, "styp" },
+  { 135, "stas" },    { 137, "stae" },    { 139, "tatyp" },   { 141, "afilf" },   { 143, "afils" },   { 145, "nofilf" },
+  { 147, "nofils" },  { 149, "lcf" },     { 151, "hcf" },     { 153, "lcs" },     { 155, "hcs" },     { 157, "year" },
+  { 159, "day" },     { 161, "hour" },    { 163, "minute" },  { 165, "sec" },     { 167, "timbas" },  { 169, "trwf" },
+  { 171, "grnors" },  { 173, "grnofr" },  { 175, "grnlof" },  { 177, "gaps" },    { 179, "otrav" },   { 181, "cdpx" },
+  { 185, "cdpy" },    { 189, "iline" },   { 193, "xline" },   { 197, "sp" },      { 201, "scalsp" },  { 203, "trunit" },
+  { 205, "tdcm" },    { 209, "tdcp" },    { 211, "tdunit" },  { 213, "devid" },   { 215, "scalt" },   { 217, "stype" },
+  { 219, "sedm" },    { 223, "sede" },    { 225, "smm" },     { 229, "sme" },     { 231, "smunit" },  { 233, "unass1" },
+  { 237, "unass2" },
+};
+_Static_assert(sizeof words / sizeof *words == MOHO_SEGY_WORDS, "words of the trace header");
+
+const char *moho_segy_word(int i, int *byte)
+{
+  if (i < 0 || i >= MOHO_SEGY_WORDS) return NULL;
+  *byte = words[i].byte;
+  return words[i].name;
+}
+
+/* ---- the layout of a file ------------------------------------------------------------------------ */
+
+enum { HEADERS = SEGY_TEXT_HEADER_SIZE + SEGY_BINARY_HEADER_SIZE, TRACE = SEGY_TRACE_HEADER_SIZE };
+
+typedef struct segy { segy_file *fp; moho_segy_info i; long trace0; int bytes, width; } segy;   /* bytes, width: of a trace, a sample */
+
+static const char *reason(int err)
+{
+  static const char *const text[] = {
+    [SEGY_FOPEN_ERROR] = "cannot be opened", [SEGY_FSEEK_ERROR] = "seek failed", [SEGY_FREAD_ERROR] = "read failed",
+    [SEGY_INVALID_FIELD] = "no such header word", [SEGY_TRACE_SIZE_MISMATCH] = "size of traces and file do not fit", [SEGY_INVALID_ARGS] = "bad arguments",
+  };
+  const char *t = err > 0 && (size_t)err < sizeof text / sizeof *text ? text[err] : NULL;
+  return t ? t : "failed";
+}
+
+/* The two bytes at `byte` (counted from 1, as the standard does) of `h`. */
+static int word(const unsigned char *h, int byte, bool little)
+{
+  const unsigned char *p = h + byte - 1;
+  return little ? p[0] | p[1] << 8 : p[0] << 8 | p[1];
+}
+
+static int width_of(int format)
+{
+  switch (format) {
+    case 1: case 2: case 5: return 4;
+    case 3: return 2;
+    case 8: return 1;
+    default: return 0;
+  }
+}
+
+/* Codes are small: read in the wrong order they are 256 and more, so one of the two orders is out. */
+static moho_status byte_order(const char *path, const unsigned char *h, moho_segy_info *i)
+{
+  int big = word(h, 3225, false), little = word(h, 3225, true);
+  bool is_big = big >= 1 && big <= 16;
+  if (!is_big && !(little >= 1 && little <= 16))
+    return moho_fail(MOHO_EIO, "%s is no SEG-Y file: its format code (byte 3225) is %d, or %d in little endian; 1, 2, 3, 5 and 8 can be read", path, big, little);
+  i->little = !is_big;
+  i->format = is_big ? big : little;
+  if (!width_of(i->format))
+    return moho_fail(MOHO_EIO, "%s has samples of format %d; 1 (IBM), 2 (i32), 3 (i16), 5 (IEEE) and 8 (i8) can be read", path, i->format);
+  return MOHO_OK;
+}
+
+/* Times of a trace header are in milliseconds times a power of ten that revision 1 brought in. */
+static double first_time(const unsigned char *t, bool little, int revision)
+{
+  int s = (int16_t)word(t, 215, little);
+  double ms = (int16_t)word(t, 109, little), scale = 1;
+  for (int p = 1; p <= 10000 && revision > 0; p *= 10) {
+    if (s == p) scale = p;
+    if (s == -p) scale = 1.0 / p;
+  }
+  return ms * scale * 1e-3;
+}
+
+static moho_status extended(const char *path, int64_t size, int n, int revision, segy *s)
+{
+  int64_t rest = size - HEADERS;
+  /* Before revision 1 these bytes were free: trusted only when the sizes ask for them. */
+  if (revision == 0 && (n < 0 || rest % (TRACE + s->bytes) == 0)) n = 0;
+  if (n < 0) return moho_fail(MOHO_EIO, "%s: the number of extended text headers (byte 3505) is %d; a varying number cannot be read", path, n);
+  if ((int64_t)n * SEGY_TEXT_HEADER_SIZE > rest)
+    return moho_fail(MOHO_EIO, "%s is truncated: %d extended text headers announced, %" PRId64 " bytes after the headers", path, n, rest);
+  s->i.extended = n;
+  s->trace0 = HEADERS + (long)n * SEGY_TEXT_HEADER_SIZE;
+  return MOHO_OK;
+}
+
+static moho_status layout(moho_input *in, const unsigned char *h, const unsigned char *t, segy *s)
+{
+  moho_segy_info *i = &s->i;
+  const char *path = in->path;
+  MOHO_TRY(byte_order(path, h, i));
+  int revision = word(h, 3501, i->little) >> 8, ns = word(h, 3221, i->little), dt = word(h, 3217, i->little);
+  if (!ns) ns = word(t, 115, i->little);
+  if (!dt) dt = word(t, 117, i->little);
+  if (!ns) return moho_fail(MOHO_EIO, "%s has 0 samples a trace, by the binary header (byte 3221) and the first trace's (byte 115)", path);
+  i->nsamples = ns;
+  i->dt = dt * 1e-6;
+  i->t0 = first_time(t, i->little, revision);
+  s->width = width_of(i->format);
+  s->bytes = ns * s->width;
+  MOHO_TRY(extended(path, in->size, (int16_t)word(h, 3505, i->little), revision, s));
+  int64_t rest = in->size - s->trace0, each = TRACE + s->bytes;
+  if (!rest) return moho_fail(MOHO_EIO, "%s has headers and no traces", path);
+  if (rest % each)
+    return moho_fail(MOHO_EIO, "%s: %" PRId64 " bytes are not %ld of headers and whole traces of %d + %d x %d: %" PRId64 " traces and %" PRId64
+                     " bytes more; it is truncated, or its traces differ in length (the first has %d samples by its own header)", path, in->size,
+                     s->trace0, TRACE, ns, s->width, rest / each, rest % each, word(t, 115, i->little));
+  i->ntraces = rest / each;
+  if (i->ntraces > INT_MAX) return moho_fail(MOHO_EIO, "%s has %" PRId64 " traces; at most %d can be read", path, i->ntraces, INT_MAX);
+  return MOHO_OK;
+}
+
+/* The text header is EBCDIC by the standard and ASCII by habit: blanks tell, 0x40 in one and 0x20 in the other. */
+static void text(segy *s, const unsigned char *h)
+{
+  int ebcdic = 0, ascii = 0;
+  for (int k = 0; k < SEGY_TEXT_HEADER_SIZE; k++) { ebcdic += h[k] == 0x40; ascii += h[k] == 0x20; }
+  if (ebcdic <= ascii || segy_read_textheader(s->fp, s->i.text)) memcpy(s->i.text, h, SEGY_TEXT_HEADER_SIZE);
+  for (int k = 0; k < SEGY_TEXT_HEADER_SIZE; k++) if (s->i.text[k] < 32 || s->i.text[k] == 127) s->i.text[k] = ' ';
+  s->i.text[SEGY_TEXT_HEADER_SIZE] = 0;
+}
+
+static void close_segy(segy *s) { if (s->fp) segy_close(s->fp); }
+
+static moho_status open_segy(const char *path, segy *s)
+{
+  unsigned char h[HEADERS + TRACE];
+  moho_input in;
+  *s = (segy){ 0 };
+  MOHO_TRY(moho_input_open(path, &in));
+  moho_status st = MOHO_OK;
+  if (in.size < HEADERS) st = moho_fail(MOHO_EIO, "%s has %" PRId64 " bytes; a SEG-Y file begins with %d of headers", path, in.size, HEADERS);
+  else {
+    size_t n = in.size < (int64_t)sizeof h ? HEADERS : sizeof h;   /* without a trace the sizes say so later */
+    memset(h, 0, sizeof h);
+    st = moho_input_read(&in, h, n);
+    if (!st) st = layout(&in, h, h + HEADERS, s);
+  }
+  moho_input_close(&in);
+  if (st) return st;
+  if (!(s->fp = segy_open(path, "rb"))) return moho_fail(MOHO_EIO, "cannot open %s", path);
+  int err = segy_set_format(s->fp, s->i.format | (s->i.little ? SEGY_LSB : SEGY_MSB));
+  if (err) {
+    close_segy(s);
+    return moho_fail(MOHO_EIO, "%s: %s", path, reason(err));
+  }
+  text(s, h);
+  return MOHO_OK;
+}
+
+/* Traces first .. first+count-1 of the file; count -1: to the end. */
+static moho_status range(const char *path, const segy *s, int64_t first, int64_t *count)
+{
+  if (*count < 0) *count = s->i.ntraces - first;
+  if (first < 0 || *count < 0 || first > s->i.ntraces || *count > s->i.ntraces - first)
+    return moho_fail(MOHO_EINVAL, "%s has %" PRId64 " traces; first = %" PRId64 ", count = %" PRId64 " goes beyond", path, s->i.ntraces, first + 1, *count);
+  return MOHO_OK;
+}
+
+/* ---- headers ---------------------------------------------------------------------------------------- */
+
+static moho_status read_header(const char *path, segy *s, int64_t trace, char *h)
+{
+  if (moho_stopped()) return moho_fail(MOHO_ESTOP, "interrupted while reading %s", path);
+  int err = segy_traceheader(s->fp, (int)trace, h, s->trace0, s->bytes);
+  return err ? moho_fail(MOHO_EIO, "%s: header of trace %" PRId64 ": %s", path, trace + 1, reason(err)) : MOHO_OK;
+}
+
+static int32_t field(const char *h, int byte)
+{
+  int32_t v = 0;
+  segy_get_field(h, byte, &v);
+  return byte == 115 || byte == 117 ? v & 0xffff : v;   /* samples and interval: no sign */
+}
+
+moho_status moho_segy_scan(const char *path, moho_segy_info *info, moho_segy_range *ranges, int *nranges)
+{
+  segy s;
+  char h[TRACE];
+  int n = *nranges < MOHO_SEGY_WORDS ? *nranges : MOHO_SEGY_WORDS;
+  MOHO_TRY(open_segy(path, &s));
+  moho_status st = MOHO_OK;
+  for (int64_t k = 0; k < s.i.ntraces && !st; k++) {
+    if ((st = read_header(path, &s, k, h))) break;
+    for (int w = 0; w < n; w++) {
+      moho_segy_range *r = &ranges[w];
+      int32_t v = field(h, words[w].byte);
+      if (k == 0) *r = (moho_segy_range){ words[w].byte, words[w].name, v, v, true };
+      if (v < r->min) r->min = v;
+      if (v > r->max) r->max = v;
+    }
+  }
+  for (int w = 0; w < n && !st; w++) ranges[w].constant = ranges[w].min == ranges[w].max;
+  close_segy(&s);
+  if (st) return st;
+  *info = s.i;
+  *nranges = n;
+  return MOHO_OK;
+}
+
+moho_status moho_segy_header(const char *path, int byte, int64_t first, int64_t count, moho_array **out)
+{
+  segy s;
+  char h[TRACE];
+  moho_array *a = NULL;
+  int w = 0;
+  while (w < MOHO_SEGY_WORDS && words[w].byte != byte) w++;
+  if (w == MOHO_SEGY_WORDS) return moho_fail(MOHO_EINVAL, "no word of the trace header begins at byte %d", byte);
+  MOHO_TRY(open_segy(path, &s));
+  moho_status st = range(path, &s, first, &count);
+  const moho_shape shape = { 1, { count } };
+  if (!st) st = moho_file_array(path, MOHO_I32, &shape, &a);
+  int32_t *v = st ? NULL : moho_array_data(a);
+  for (int64_t k = 0; k < count && !st; k++) {
+    st = read_header(path, &s, first + k, h);
+    if (!st) v[k] = field(h, byte);
+  }
+  close_segy(&s);
+  if (st) { moho_array_unref(a); return st; }
+  *out = a;
+  return MOHO_OK;
+}
+
+/* ---- samples ------------------------------------------------------------------------------------------ */
+
+/* One trace to floats; `buf` has room for it as it lies in the file. */
+static int read_trace(segy *s, int64_t trace, void *buf, float *to)
+{
+  int n = s->i.nsamples;
+  int err = segy_readtrace(s->fp, (int)trace, buf, s->trace0, s->bytes);
+  if (!err) err = segy_to_native(s->i.format, n, buf);
+  if (err) return err;
+  switch (s->i.format) {
+    case 2: for (int k = 0; k < n; k++) to[k] = (float)((int32_t *)buf)[k]; break;
+    case 3: for (int k = 0; k < n; k++) to[k] = ((int16_t *)buf)[k]; break;
+    case 8: for (int k = 0; k < n; k++) to[k] = ((int8_t *)buf)[k]; break;
+    default: memcpy(to, buf, (size_t)n * sizeof *to);
+  }
+  return 0;
+}
+
+static moho_status read_traces(const char *path, segy *s, int64_t first, int64_t count, moho_array **out)
+{
+  moho_array *a = NULL;
+  const moho_shape shape = { 2, { count, s->i.nsamples } };
+  void *buf = malloc((size_t)s->bytes);
+  moho_status st = buf ? moho_file_array(path, MOHO_F32, &shape, &a) : moho_fail(MOHO_ENOMEM, "out of memory for a trace of %s", path);
+  float *v = st ? NULL : moho_array_data(a);
+  for (int64_t k = 0; k < count && !st; k++, v += s->i.nsamples) {
+    if (moho_stopped()) { st = moho_fail(MOHO_ESTOP, "interrupted while reading %s", path); break; }
+    int err = read_trace(s, first + k, buf, v);
+    if (err) st = moho_fail(MOHO_EIO, "%s: trace %" PRId64 ": %s", path, first + k + 1, reason(err));
+  }
+  if (!st) st = moho_array_axis(a, 0, &(moho_axis){ (double)(first + 1), 1, "trace", "" });
+  if (!st) st = moho_array_axis(a, 1, &(moho_axis){ s->i.t0, s->i.dt, "time", "s" });
+  free(buf);
+  if (st) { moho_array_unref(a); return st; }
+  *out = a;
+  return MOHO_OK;
+}
+
+moho_status moho_segy_read(const char *path, int64_t first, int64_t count, moho_array **a, moho_segy_info *info)
+{
+  segy s;
+  MOHO_TRY(open_segy(path, &s));
+  moho_status st = range(path, &s, first, &count);
+  if (!st) st = read_traces(path, &s, first, count, a);
+  close_segy(&s);
+  if (!st && info) *info = s.i;
+  return st;
+}
