@@ -50,6 +50,16 @@ libmoho_la_SOURCES += %D%/ops/op_convolve1d.c
 # solvers
 
 # files
+libmoho_la_SOURCES += %D%/io/file.h
+libmoho_la_SOURCES += %D%/io/file.c
+libmoho_la_SOURCES += %D%/io/newfile.c
+libmoho_la_SOURCES += %D%/io/npy.c
+libmoho_la_SOURCES += %D%/io/raw.c
+libmoho_la_SOURCES += %D%/io/h5.h
+libmoho_la_SOURCES += %D%/io/hdf5.c
+libmoho_la_SOURCES += %D%/io/hdf5_data.c
+libmoho_la_SOURCES += %D%/io/hdf5_attr.c
+libmoho_la_SOURCES += %D%/io/segy.c
 
 # pictures
 
@@ -59,11 +69,12 @@ libmohobind_la_CPPFLAGS = $(AM_CPPFLAGS) $(LUAJIT_CFLAGS)
 libmohobind_la_CFLAGS = $(AM_CFLAGS) -fexceptions
 libmohobind_la_SOURCES =
 libmohobind_la_SOURCES += %D%/bind/lmoho.h
+libmohobind_la_SOURCES += %D%/bind/lmoho_file.h
+libmohobind_la_SOURCES += %D%/bind/lmoho_io.c
+libmohobind_la_SOURCES += %D%/bind/lmoho_h5.c
 
 # The host: the program, with the Lua modules inside.
-if HOST
 bin_PROGRAMS += moho
-endif
 moho_CPPFLAGS = $(AM_CPPFLAGS) -I%D% $(LUAJIT_CFLAGS) $(EDIT_CFLAGS) $(HDF5_CFLAGS) $(FFTW_CFLAGS)
 # Lua's C modules (lfs, term) look for Lua's names in the program.
 moho_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
