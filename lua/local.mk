@@ -1,6 +1,7 @@
 # What goes into the program: lua/moho/NAME.lua is `require "moho.NAME"`. A new module is one more line.
 lua_modules =
 lua_modules += lua/moho/schema.lua
+lua_modules += lua/moho/solvers.lua
 lua_modules += lua/moho/io.lua
 lua_modules += lua/moho/options.lua
 lua_modules += lua/moho/repl.lua

@@ -48,6 +48,11 @@ libmoho_la_SOURCES += %D%/ops/op_matrix.c
 libmoho_la_SOURCES += %D%/ops/op_convolve1d.c
 
 # solvers
+libmoho_la_SOURCES += %D%/solve/solver.h
+libmoho_la_SOURCES += %D%/solve/solve.c
+libmoho_la_SOURCES += %D%/solve/cg.c
+libmoho_la_SOURCES += %D%/solve/cgls.c
+libmoho_la_SOURCES += %D%/solve/lsqr.c
 
 # files
 libmoho_la_SOURCES += %D%/io/file.h
@@ -69,6 +74,7 @@ libmohobind_la_CPPFLAGS = $(AM_CPPFLAGS) $(LUAJIT_CFLAGS)
 libmohobind_la_CFLAGS = $(AM_CFLAGS) -fexceptions
 libmohobind_la_SOURCES =
 libmohobind_la_SOURCES += %D%/bind/lmoho.h
+libmohobind_la_SOURCES += %D%/bind/lmoho_solve.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_file.h
 libmohobind_la_SOURCES += %D%/bind/lmoho_io.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_h5.c

@@ -1,0 +1,74 @@
+/* Conjugate gradients for A x = y, A Hermitian and positive definite (Hestenes and Stiefel 1952), with a preconditioner M about A^-1.
+   The residual is the gradient. One forward an iteration, one more for an x0. The coefficients are those of a Lanczos process: its
+   tridiagonal T gives anorm = ||T||_F, and sum ||p||^2 / (p, A p) = trace T^-1. */
+#include <math.h>
+#include "solve/solver.h"
+
+typedef struct lanczos { double t2, tinv, pp, a, b; } lanczos;
+
+static void lanczos_step(lanczos *l, double a, double pq, moho_progress *at)
+{
+  double d = 1 / a + (l->a > 0 ? l->b / l->a : 0);
+  double off2 = l->a > 0 ? l->b / (l->a * l->a) : 0;
+  l->t2 += d * d + 2 * off2;
+  l->tinv += l->pp / pq;
+  l->a = a;
+  at->anorm = sqrt(l->t2);
+  at->acond = at->anorm * l->tinv;
+}
+
+moho_status moho_cg_run(moho_solver *s)
+{
+  moho_solution *out = s->s;
+  moho_progress *at = &out->at;
+  moho_array *x = s->x, *r = s->r, *z = r, *p, *q;
+  moho_scalar d;
+  double rz, first;
+  lanczos l = { 0 };
+
+  MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &p));
+  MOHO_TRY(moho_solver_vec(s, MOHO_ADJ, &q));
+  if (s->par->m) MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &z));
+  s->damp = 0;
+  MOHO_TRY(moho_vec_nrm2(NULL, r, &first));
+  at->rnorm = at->r2norm = at->arnorm = first;
+  /* The residual may grow on the way by the root of the condition number, not by more than the precision can show. */
+  s->growth = 10 / sqrt(s->eps);
+  if (first <= s->eps * s->ynorm) out->reason = MOHO_CONVERGED;
+  MOHO_TRY(moho_solver_first(s));
+  if (out->reason) return MOHO_OK;
+  rz = first * first;
+  if (s->par->m) MOHO_TRY(moho_solver_precondition(s, r, z, &rz));
+  MOHO_TRY(moho_array_copy(z, p));
+  l.pp = rz;
+
+  while (!out->reason) {
+    if (!(rz > 0)) {
+      out->reason = isnan(rz) ? MOHO_NAN : MOHO_INDEFINITE;
+      break;
+    }
+    MOHO_TRY(moho_op_apply(s->a, NULL, MOHO_FWD, MOHO_REAL(1), false, p, q));
+    MOHO_TRY(moho_vec_dot(NULL, p, q, &d));
+    if (!isfinite(d.re) || d.re <= 0) {
+      out->reason = isfinite(d.re) ? MOHO_INDEFINITE : MOHO_NAN;
+      break;
+    }
+    double a = rz / d.re;
+    lanczos_step(&l, a, d.re, at);
+    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(a), p, MOHO_REAL(1), x));
+    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-a), q, MOHO_REAL(1), r));
+    MOHO_TRY(moho_vec_nrm2(NULL, r, &at->rnorm));
+    at->r2norm = at->arnorm = at->rnorm;
+    at->xnorm = -1;
+    if (at->rnorm <= s->par->tol * first || at->rnorm <= s->eps * s->ynorm) out->reason = MOHO_CONVERGED;
+    MOHO_TRY(moho_solver_next(s));
+    if (out->reason) break;
+    double next = at->rnorm * at->rnorm;
+    if (s->par->m) MOHO_TRY(moho_solver_precondition(s, r, z, &next));
+    l.b = next / rz;
+    l.pp = next + l.b * l.b * l.pp;
+    rz = next;
+    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(1), z, MOHO_REAL(l.b), p));
+  }
+  return MOHO_OK;
+}

@@ -1,0 +1,162 @@
+/* LSQR (Paige and Saunders 1982, ACM TOMS 8, 43 and 195): min ||y - A x||^2 + damp^2 ||x||^2 by Golub-Kahan bidiagonalisation.
+
+   With a damp the method runs on the stacked operator [A; damp I] with right side (y - A x0; -damp x0): the same iterates as the
+   authors' rotations from zero, and the penalty is on x itself from any x0. The second half of u is a model vector.
+
+   u and v are kept unnormalised, u = beta u', v = alpha v', w = wscale w', with the factors folded into the products: no pass over
+   memory only to divide. The residual t = y - A x is carried along by t <- s^2 t - c phibar u' (upper half), so that rnorm is
+   its norm and not an estimate, with a damp and with an adjoint that is not quite one. n iterations: n forwards, n + 1 adjoints, one
+   more forward for an x0. */
+#include <math.h>
+#include "solve/solver.h"
+
+typedef struct lsqr {
+  moho_array *u, *ub, *v, *w, *t, *var;     /* ub: the damped half of u                     */
+  double alpha, beta, wscale;
+  double rhobar, phibar, tau;
+  double anorm2, ddnorm;
+  double cs2, sn2, z, xxnorm;               /* for ||x|| from zero                          */
+} lsqr;
+
+static bool damped(const moho_solver *s) { return s->damp > 0; }
+
+/* ||u|| over both halves. */
+static moho_status data_norm(moho_solver *s, lsqr *l, double *beta)
+{
+  double half = 0;
+  MOHO_TRY(moho_vec_nrm2(NULL, l->u, beta));
+  if (damped(s)) MOHO_TRY(moho_vec_nrm2(NULL, l->ub, &half));
+  *beta = hypot(*beta, half);
+  return MOHO_OK;
+}
+
+/* v <- keep v + [A; damp]' u / beta, and its norm. */
+static moho_status model_step(moho_solver *s, lsqr *l, double keep)
+{
+  if (keep != 0) MOHO_TRY(moho_vec_scale(NULL, MOHO_REAL(keep), l->v));
+  MOHO_TRY(moho_op_apply(s->a, NULL, MOHO_ADJ, MOHO_REAL(1 / l->beta), keep != 0, l->u, l->v));
+  if (damped(s)) MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(s->damp / l->beta), l->ub, MOHO_REAL(1), l->v));
+  return moho_vec_nrm2(NULL, l->v, &l->alpha);
+}
+
+static moho_status vectors(moho_solver *s, lsqr *l)
+{
+  MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &l->v));
+  MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &l->w));
+  MOHO_TRY(moho_solver_vec(s, MOHO_ADJ, &l->u));
+  l->t = s->r;
+  MOHO_TRY(moho_array_copy(s->r, l->u));
+  if (damped(s)) {
+    MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &l->ub));
+    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-s->damp), s->x, MOHO_REAL(0), l->ub));
+  }
+  if (!s->par->var) return MOHO_OK;
+  MOHO_TRY(moho_array_zeros(s->a->dom_ctx, moho_dtype_real(s->a->dom_type), &s->a->dom, &s->s->var));
+  MOHO_TRY(moho_array_reshape(s->s->var, &s->x->shape, &l->var));
+  s->vec[s->nvec++] = l->var;
+  return MOHO_OK;
+}
+
+static moho_status start(moho_solver *s, lsqr *l)
+{
+  moho_progress *at = &s->s->at;
+  MOHO_TRY(vectors(s, l));
+  MOHO_TRY(moho_vec_nrm2(NULL, l->t, &at->rnorm));
+  MOHO_TRY(data_norm(s, l, &l->beta));
+  at->r2norm = l->phibar = l->beta;
+  l->cs2 = -1;
+  s->growth = 2;                            /* it never grows, but for an adjoint that is none */
+  if (l->beta > s->eps * s->ynorm && isfinite(l->beta)) MOHO_TRY(model_step(s, l, 0));
+  at->arnorm = l->alpha * l->beta;
+  l->rhobar = l->wscale = l->alpha;
+  at->test1 = l->beta / s->ynorm;
+  at->test2 = l->alpha / l->beta;
+  if (l->beta <= s->eps * s->ynorm || at->arnorm == 0) s->s->reason = MOHO_CONVERGED;      /* istop 0: the start is the solution */
+  MOHO_TRY(moho_solver_first(s));
+  return s->s->reason ? MOHO_OK : moho_array_copy(l->v, l->w);
+}
+
+/* The next u, beta, v, alpha. */
+static moho_status bidiagonalise(moho_solver *s, lsqr *l)
+{
+  double alpha = l->alpha, beta = l->beta;
+  MOHO_TRY(moho_vec_scale(NULL, MOHO_REAL(-alpha / beta), l->u));
+  MOHO_TRY(moho_op_apply(s->a, NULL, MOHO_FWD, MOHO_REAL(1 / alpha), true, l->v, l->u));
+  if (damped(s)) MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(s->damp / alpha), l->v, MOHO_REAL(-alpha / beta), l->ub));
+  MOHO_TRY(data_norm(s, l, &l->beta));
+  l->anorm2 += alpha * alpha + l->beta * l->beta;
+  l->alpha = 0;
+  return l->beta > 0 && isfinite(l->beta) ? model_step(s, l, -l->beta / alpha) : MOHO_OK;
+}
+
+/* The rotation that takes beta out, and everything it moves. With unusable numbers the reason is set and x stays. */
+static moho_status rotate(moho_solver *s, lsqr *l)
+{
+  moho_progress *at = &s->s->at;
+  double rho = hypot(l->rhobar, l->beta), dk2;
+  if (rho == 0 || !isfinite(rho) || !isfinite(l->alpha)) {
+    s->s->reason = rho == 0 ? MOHO_BREAKDOWN : MOHO_NAN;
+    return MOHO_OK;
+  }
+  double c = l->rhobar / rho, sn = l->beta / rho, theta = sn * l->alpha, phi = c * l->phibar;
+  l->rhobar = -c * l->alpha;
+  l->phibar *= sn;
+  l->tau = sn * phi;
+  MOHO_TRY(moho_vec_lsqr_update(NULL, phi / (rho * l->wscale), 1 / (rho * l->wscale), -theta / rho * (l->alpha / l->wscale), l->v, l->w, s->x,
+                                l->var, &dk2));
+  l->wscale = l->alpha;
+  l->ddnorm += dk2;
+  MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(l->beta > 0 ? -c * l->phibar / l->beta : 0), l->u, MOHO_REAL(sn * sn), l->t));
+  MOHO_TRY(moho_vec_nrm2(NULL, l->t, &at->rnorm));
+
+  /* ||x|| of the solution from zero, by a second rotation of the bidiagonal's factor. */
+  double delta = l->sn2 * rho, gambar = -l->cs2 * rho, rhs = phi - delta * l->z, zbar = rhs / gambar;
+  at->xnorm = sqrt(l->xxnorm + zbar * zbar);
+  if (s->warm) MOHO_TRY(moho_vec_nrm2(NULL, s->x, &at->xnorm));
+  double gamma = hypot(gambar, theta);
+  l->cs2 = gambar / gamma;
+  l->sn2 = theta / gamma;
+  l->z = rhs / gamma;
+  l->xxnorm += l->z * l->z;
+  return MOHO_OK;
+}
+
+/* The authors' tests, the later ones stronger; 4 to 6 are the first three at the working precision. */
+static void judge(moho_solver *s, const lsqr *l)
+{
+  const moho_solve_par *p = s->par;
+  moho_progress *at = &s->s->at;
+  at->r2norm = hypot(at->rnorm, s->damp * at->xnorm);
+  at->arnorm = l->alpha * fabs(l->tau);
+  at->anorm = sqrt(l->anorm2);
+  at->acond = at->anorm * sqrt(l->ddnorm);
+  at->test1 = at->r2norm / s->ynorm;
+  at->test2 = at->r2norm > 0 ? at->arnorm / (at->anorm * at->r2norm) : 0;
+  double size = at->anorm * at->xnorm / s->ynorm, test3 = 1 / at->acond;
+  double rtol = p->btol + p->atol * size;
+  int istop = 0;
+  /* A new direction that is nothing but rounding ends the bidiagonalisation too: its noise would go into var. */
+  double noise = 10 * s->eps * at->anorm;
+  if (test3 <= s->eps) istop = 6;
+  if (at->test2 <= s->eps || l->alpha <= noise) istop = 5;
+  if (at->test1 / (1 + size) <= s->eps || l->beta <= noise) istop = 4;
+  if (p->conlim > 0 && test3 <= 1 / p->conlim) istop = 3;
+  if (at->arnorm == 0 || at->test2 <= p->atol) istop = 2;
+  if (at->r2norm == 0 || (rtol > 0 && at->test1 <= rtol)) istop = 1;
+  s->s->istop = istop;
+  if (istop) s->s->reason = istop <= 3 ? MOHO_CONVERGED : MOHO_STALLED;
+}
+
+moho_status moho_lsqr_run(moho_solver *s)
+{
+  lsqr l = { 0 };
+  MOHO_TRY(start(s, &l));
+  while (!s->s->reason) {
+    MOHO_TRY(bidiagonalise(s, &l));
+    MOHO_TRY(rotate(s, &l));
+    if (s->s->reason) break;
+    judge(s, &l);
+    MOHO_TRY(moho_solver_next(s));
+  }
+  return MOHO_OK;
+}
