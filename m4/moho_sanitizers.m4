@@ -13,7 +13,7 @@ AC_DEFUN([MOHO_SANITIZERS], [
 AC_DEFUN([MOHO_WARNINGS], [
   AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [treat warnings as errors])], [], [enable_werror=no])
   WARN=
-  AX_APPEND_COMPILE_FLAGS([-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2], [WARN])
+  AX_APPEND_COMPILE_FLAGS([-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat-security], [WARN])
   NVCC_WARN="-Wall -Wextra"
   AS_IF([test "$enable_werror" != no], [
     WARN="$WARN -Werror"
