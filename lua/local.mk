@@ -8,4 +8,5 @@ lua_modules += lua/moho/repl.lua
 lua_modules += lua/moho/strict.lua
 lua_modules += lua/moho/test.lua
 lua_modules += lua/moho/testing.lua
+lua_modules += lua/moho/plot.lua
 EXTRA_DIST += $(lua_modules)

@@ -15,6 +15,7 @@ mohoinclude_HEADERS += %D%/moho/array.h
 mohoinclude_HEADERS += %D%/moho/op.h
 mohoinclude_HEADERS += %D%/moho/solve.h
 mohoinclude_HEADERS += %D%/moho/io.h
+mohoinclude_HEADERS += %D%/moho/plot.h
 
 # core
 libmoho_la_SOURCES += %D%/core/impl.h
@@ -67,6 +68,16 @@ libmoho_la_SOURCES += %D%/io/hdf5_attr.c
 libmoho_la_SOURCES += %D%/io/segy.c
 
 # pictures
+libmoho_la_SOURCES += %D%/io/png.c
+libmoho_la_SOURCES += %D%/plot/plot.h
+libmoho_la_SOURCES += %D%/plot/canvas.c
+libmoho_la_SOURCES += %D%/plot/font.c
+libmoho_la_SOURCES += %D%/plot/cmap.c
+libmoho_la_SOURCES += %D%/plot/axis.c
+libmoho_la_SOURCES += %D%/plot/grid.c
+libmoho_la_SOURCES += %D%/plot/image.c
+libmoho_la_SOURCES += %D%/plot/wiggle.c
+libmoho_la_SOURCES += %D%/plot/curve.c
 
 # The binding: the border to Lua. -fexceptions: clean-up handlers run when LuaJIT unwinds.
 noinst_LTLIBRARIES += libmohobind.la
@@ -74,6 +85,7 @@ libmohobind_la_CPPFLAGS = $(AM_CPPFLAGS) $(LUAJIT_CFLAGS)
 libmohobind_la_CFLAGS = $(AM_CFLAGS) -fexceptions
 libmohobind_la_SOURCES =
 libmohobind_la_SOURCES += %D%/bind/lmoho.h
+libmohobind_la_SOURCES += %D%/bind/lmoho_plot.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_solve.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_file.h
 libmohobind_la_SOURCES += %D%/bind/lmoho_io.c
