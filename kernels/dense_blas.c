@@ -11,7 +11,7 @@
 
 enum {
   ROWS = 64,     /* of y in a block */
-  COLS = 256,    /* of y in a block */
+  COLS = 256,    /* of y in a block, and its rows where they are columns of A */
   SPAN = 1 << 14 /* numbers of a diagonal product at a time */
 };
 
@@ -92,12 +92,13 @@ static moho_status cpu_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m
   if (sum < 1) return MOHO_OK;
   one_thread();
   const product p = { .t = t, .adj = adj, .m = m, .n = n, .k = k, .alpha = alpha, .a = a, .x = x, .y = y, .add = add };
-  int64_t cols = (k + COLS - 1) / COLS, blocks = (rows + ROWS - 1) / ROWS * cols;
+  int64_t high = adj && k == 1 ? COLS : ROWS;   /* a strip of A should be some cache lines wide */
+  int64_t cols = (k + COLS - 1) / COLS, blocks = (rows + high - 1) / high * cols;
   bool parallel = blocks > 1 && (double)rows * (double)sum * (double)k > 1e5;
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (parallel)
   for (int64_t b = 0; b < blocks; b++) {
-    int64_t i = b / cols * ROWS, j = b % cols * COLS;
-    int64_t mi = rows - i < ROWS ? rows - i : ROWS, kj = k - j < COLS ? k - j : COLS;
+    int64_t i = b / cols * high, j = b % cols * COLS;
+    int64_t mi = rows - i < high ? rows - i : high, kj = k - j < COLS ? k - j : COLS;
     if (k == 1) gemv_block(&p, i, mi);
     else gemm_block(&p, i, mi, j, kj);
   }
