@@ -92,7 +92,7 @@ static moho_status cpu_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m
   if (sum < 1) return MOHO_OK;
   one_thread();
   const product p = { .t = t, .adj = adj, .m = m, .n = n, .k = k, .alpha = alpha, .a = a, .x = x, .y = y, .add = add };
-  int64_t high = adj && k == 1 ? COLS : ROWS;   /* a strip of A should be some cache lines wide */
+  int64_t high = adj && k == 1 && rows >= 4 * COLS ? COLS : ROWS; /* strips of A some cache lines wide, where enough */
   int64_t cols = (k + COLS - 1) / COLS, blocks = (rows + high - 1) / high * cols;
   bool parallel = blocks > 1 && (double)rows * (double)sum * (double)k > 1e5;
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (parallel)

@@ -93,6 +93,7 @@ int main(void)
   TAP_OK(dense && dense->gemm && dense->diag, "the CPU has dense kernels");
   group("matrix on a vector", false, 131, 77, 1);
   group("matrix on a vector, many threads", false, 517, 389, 1);
+  group("matrix on a vector, wide", false, 53, 1301, 1);
   group("matrix on a few columns", false, 67, 129, 3);
   group("matrix on many columns", false, 93, 65, 301);
   group("one row", false, 1, 57, 5);
