@@ -1,5 +1,12 @@
 # What goes into the program: lua/moho/NAME.lua is `require "moho.NAME"`. A new module is one more line.
 lua_modules =
+lua_modules += lua/moho/init.lua
+lua_modules += lua/moho/complex.lua
+lua_modules += lua/moho/show.lua
+lua_modules += lua/moho/array.lua
+lua_modules += lua/moho/ops.lua
+lua_modules += lua/moho/device.lua
+lua_modules += lua/moho/wave.lua
 lua_modules += lua/moho/schema.lua
 lua_modules += lua/moho/solvers.lua
 lua_modules += lua/moho/io.lua

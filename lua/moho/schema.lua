@@ -41,10 +41,10 @@ end
 -- ---- naming what came ---------------------------------------------------------
 local function kind_of(v)
   local t = type(v)
-  if t == "userdata" then
+  if t == "userdata" or t == "table" then
     local mt = debug.getmetatable(v)
     local n = mt and rawget(mt, "__name")
-    return n and n:gsub("^moho%.", "") or t
+    if type(n) == "string" and n:sub(1, 5) == "moho." then return n:sub(6) end
   end
   return t
 end
@@ -116,7 +116,7 @@ local checks = {
   boolean = function(v) return type(v) == "boolean" end,
   ["false"] = function(v) return v == false end,
   string = function(v) return type(v) == "string" end,
-  table = function(v) return type(v) == "table" end,
+  table = function(v) return kind_of(v) == "table" end,
   ["function"] = function(v) return type(v) == "function" end,
   array = function(v) return kind_of(v) == "array" end,
   operator = function(v) return kind_of(v) == "operator" end,

@@ -36,6 +36,13 @@ bool lmoho_isop(lua_State *L, int i);
 void lmoho_toshape(lua_State *L, int i, const char *who, moho_shape *s);       /* {3, 4} or 12         */
 void lmoho_pushshape(lua_State *L, const moho_shape *s);
 moho_dtype lmoho_todtype(lua_State *L, int i, const char *who, moho_dtype def);
+moho_status lmoho_findctx(lua_State *L, const char *name, moho_ctx **c);
+const char *lmoho_default_device(lua_State *L, const char *set);               /* NULL: asks only      */
+int lmoho_complex_hooks(lua_State *L);
+int lmoho_complex_ready(lua_State *L);
+void lmoho_origin(lua_State *L);                                               /* the user's line, for memory messages */
+/* Memory for an array, with the collector driven by what arrays hold, and one more try after a full collection. */
+void lmoho_alloc(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, bool zero, const char *who, moho_array **a);
 /* A device name, or nil for the default device. The reference stays with the registry. */
 moho_ctx *lmoho_toctx(lua_State *L, int i, const char *who);
 moho_ctx *lmoho_cpu(lua_State *L);
@@ -49,6 +56,7 @@ void lmoho_open_op(lua_State *L);
 void lmoho_open_ctx(lua_State *L);
 void lmoho_open_solve(lua_State *L);
 void lmoho_open_io(lua_State *L);
+void lmoho_open_plot(lua_State *L);
 int luaopen_moho_core(lua_State *L);    /* repeatable: busted unloads modules between files */
 
 #endif

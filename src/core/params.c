@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "core/impl.h"
+#include "core/op_impl.h"
 
 moho_status moho_fail_arg(const char *arg, const char *fmt, ...)
 {

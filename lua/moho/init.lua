@@ -1,0 +1,24 @@
+-- What `require "moho"` gives: every public name, from the modules that make them.
+local core = require "moho.core"
+local schema = require "moho.schema"
+local complex = require "moho.complex"
+local show = require "moho.show"
+
+local moho = { version = core.version and core.version() or nil, complex = schema.fn{
+  name = "complex", group = "arrays", positional = true, help = "A complex number (LuaJIT's complex double, with arithmetic; 2i is one too).",
+  args = { { "re", "number", need = true }, { "im", "number", default = 0 } }, returns = "complex", call = complex.new,
+} }
+
+local function merge(module)
+  for name, value in pairs(require(module)) do
+    assert(moho[name] == nil, "two modules make " .. name)
+    moho[name] = value
+  end
+end
+for _, module in ipairs{ "moho.array", "moho.device", "moho.ops", "moho.wave", "moho.solvers", "moho.io" } do merge(module) end
+moho.plot = require "moho.plot"
+
+-- print shows arrays as blocks and operators as trees; everything else as ever
+print = show.print
+
+return moho

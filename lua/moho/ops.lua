@@ -1,0 +1,125 @@
+-- Operators: a public constructor for every class in the C list, from the class's own parameters; and what is done with operators.
+local core = require "moho.core"
+local schema = require "moho.schema"
+
+local M, methods = {}, {}
+
+local dtype = { "dtype", "dtype", default = "f32", help = "element type" }
+local device = { "device", "device", help = "default: moho.device()" }
+local name = { "name", "string", help = "shown in print" }
+
+-- classes that take their operators in the list part: moho.vstack{A, B}
+local stacks = { vstack = true, hstack = true, blockdiag = true }
+
+local function arguments(class)
+  local args, has = {}, {}
+  for _, p in ipairs(class.params) do
+    has[p.name] = true
+    local spec = { p.name, p.type, need = p.need, default = p.default, help = p.help }
+    if p.type == "string" and p.keys then
+      spec.choices = {}
+      for word in p.keys:gmatch("[^|]+") do spec.choices[#spec.choices + 1] = word end
+    end
+    args[#args + 1] = spec
+  end
+  if not stacks[class.name] then
+    if not has.dtype then args[#args + 1] = dtype end
+    if not has.device then args[#args + 1] = device end
+  end
+  args[#args + 1] = name
+  return args
+end
+
+local function stack(class)
+  return schema.fn{
+    name = class.name, group = "operators", help = class.help, list = true, returns = "operator",
+    args = { { "ops", "table|operator", help = "the operators; or moho." .. class.name .. "{A, B, ...}" }, name },
+    errors = "operators of different devices, dtypes or sizes",
+    call = function(o)
+      local ops = {}
+      if schema.kind_of(o.ops) == "operator" then ops[1] = o.ops else for i, a in ipairs(o.ops or {}) do ops[i] = a end end
+      for _, a in ipairs(o) do ops[#ops + 1] = a end
+      if #ops == 0 then schema.fail(class.name, "expected a list of operators {A, B, ...}, got none") end
+      for i, a in ipairs(ops) do
+        if schema.kind_of(a) ~= "operator" then schema.fail(class.name, "item %d: expected an operator, got %s", i, schema.describe(a)) end
+      end
+      return core.op_new(class.name, { ops = ops, name = o.name, device = ops[1].device })
+    end,
+  }
+end
+
+for _, class in ipairs(core.op_classes()) do
+  if stacks[class.name] then
+    M[class.name] = stack(class)
+  elseif class.name ~= "lift" then
+    M[class.name] = schema.fn{
+      name = class.name, group = "operators", help = class.help, args = arguments(class), returns = "operator",
+      call = function(o) return core.op_new(class.name, o) end,
+    }
+  end
+end
+
+local lift_options = schema.fn{
+  name = "lift options", group = "internal", help = "Named options of moho.lift.", args = { device, { "dtype", "dtype" }, name },
+  call = function(o) return o end,
+}
+schema.registry["lift options"] = nil
+schema.order[#schema.order] = nil
+
+M.lift = schema.fn{
+  name = "lift", group = "operators", positional = true,
+  help = "Moves data between the host and a device: A = moho.lift(K.dimsd).H * K * moho.lift(K.dims) takes and gives host arrays while K works on " ..
+    "its device. Forward host to device, .H device to host. Moves what its neighbour has, any dtype, unless dtype is given. With the CPU as device it is " ..
+    "the identity, without a copy.",
+  args = { { "dims", "shape", need = true, help = "shape of what is moved" }, { "options", "table", help = "{device=, dtype=, name=}" } },
+  returns = "operator",
+  call = function(dims, options)
+    local o = lift_options(options)
+    return core.op_new("lift", { dims = dims, device = o.device, dtype = o.dtype, name = o.name })
+  end,
+}
+
+-- ---- methods ------------------------------------------------------------------------
+local function method(def)
+  def.positional, def.group = true, "operator methods"
+  methods[def.name:match(":(.*)$")] = schema.fn(def)
+end
+
+method{ name = "operator:apply", help = "y = A x into an existing array, without allocation: A:apply(x, y); A.H:apply(y, x). With alpha and add: y = y + alpha A x.",
+        args = { { "x", "array", need = true, help = "of A.dims, or flat" }, { "y", "array", need = true, help = "of A.dimsd, or flat; must not overlap x" },
+                 { "alpha", "number|complex", default = 1, help = "factor" }, { "add", "boolean", default = false, help = "add to y" } },
+        returns = "y", errors = "shapes, dtypes, devices that do not fit; overlapping x and y",
+        call = core.op_apply }
+method{ name = "operator:todense", help = "The matrix, (prod dimsd, prod dims), column by column; for small operators and tests.", args = {}, returns = "array",
+        call = core.op_todense }
+method{ name = "operator:free", help = "Gives the operator's memory back at once (parts still used by other operators stay).", args = {}, returns = "nothing",
+        call = core.op_free }
+
+function methods.__missing(_, key)
+  if key == "name" or key == "dtype" or key == "dtyped" then return nil end
+  local names = { "H", "T", "dims", "dimsd", "shape", "dtype", "dtyped", "device", "deviced", "title", "class", "name" }
+  for n in pairs(methods) do if n:sub(1, 2) ~= "__" then names[#names + 1] = n end end
+  schema.fail("operator", "no field or method '%s'%s", tostring(key), schema.suggest(tostring(key), names))
+end
+core.op_methods(methods)
+M.operator_methods = methods
+
+M.dottest = schema.fn{
+  name = "dottest", group = "operators", positional = true,
+  help = "Checks that A.H is the adjoint of A: |<Au, v> - <u, A'v>| <= tol ||Au|| ||v|| with v = Au/||Au|| + noise, and the same from the other side. " ..
+    "Such a v shows an error in a part of the adjoint at any size, where independent random vectors go blind.",
+  args = { { "A", "operator", need = true }, { "options", "table", help = "{tol=, seed=}; tol 1e-6 for f32, 1e-12 for f64" } },
+  returns = "true", errors = "both numbers, when they differ",
+  call = function(A, options)
+    options = options or {}
+    for k in pairs(options) do
+      if k ~= "tol" and k ~= "seed" then schema.fail("dottest", "unknown option '%s'%s", tostring(k), schema.suggest(tostring(k), { "tol", "seed" })) end
+    end
+    local ok, err, tol, fr, fi, ar, ai = core.op_dottest(A, options.seed, options.tol)
+    if ok then return true end
+    local function text(re, im) return im == 0 and ("%.15g"):format(re) or ("%.15g%+.15gi"):format(re, im) end
+    schema.fail("dottest", "%s: <Au, v> = %s but <u, A'v> = %s; relative difference %.3g, allowed %.3g", tostring(A), text(fr, fi), text(ar, ai), err, tol)
+  end,
+}
+
+return M

@@ -1,0 +1,17 @@
+/* What the two files of array bindings share. */
+#ifndef LMOHO_ARRAY_H
+#define LMOHO_ARRAY_H
+#include "bind/lmoho.h"
+
+/* Pushes a host array of a table's or number's values; dtype NULL: f64, or c128 when an element is complex. */
+moho_array *lmoho_fromtable(lua_State *L, int i, const char *who, const char *dtype);
+/* The array seen with a larger shape: missing leading axes and axes of one element repeat. Pushes a view when one is needed. */
+moho_array *lmoho_broadcast(lua_State *L, moho_array *a, const moho_shape *s, const char *who);
+/* The state's main thread: callbacks and finalisers outlive coroutines. */
+lua_State *lmoho_main(lua_State *L);
+void lmoho_arith_meta(lua_State *L);     /* operators into the metatable on top */
+void lmoho_open_arith(lua_State *L);     /* functions into the core table on top */
+/* op * array and array * array share `*`: the operator's half. */
+int lmoho_op_mul(lua_State *L);
+
+#endif

@@ -1,0 +1,115 @@
+/* Devices, memory, threads, time. */
+#include <string.h>
+#include "bind/lmoho.h"
+
+static int ctx_default(lua_State *L)
+{
+  if (lua_gettop(L) > 0 && !lua_isnil(L, 1)) {
+    moho_ctx *c = lmoho_toctx(L, 1, "device");
+    lua_pushstring(L, lmoho_default_device(L, moho_ctx_name(c)));
+    return 1;
+  }
+  lua_pushstring(L, lmoho_default_device(L, NULL));
+  return 1;
+}
+
+/* The device's full name, or nil and the reason. */
+static int ctx_probe(lua_State *L)
+{
+  moho_ctx *c;
+  if (lmoho_findctx(L, luaL_checkstring(L, 1), &c) == MOHO_OK) {
+    lua_pushstring(L, moho_ctx_name(c));
+    return 1;
+  }
+  lua_pushnil(L);
+  lua_pushstring(L, moho_errmsg());
+  return 2;
+}
+
+static int ctx_devices(lua_State *L)
+{
+  static const char *const kind[] = { "cpu", "cuda" };
+  char text[256];
+  int n = 0;
+  lua_newtable(L);
+  for (int k = 0; k < 2; k++) {
+    int count = moho_device_count(kind[k], NULL);
+    for (int i = 0; i < count; i++) {
+      lua_createtable(L, 0, 2);
+      if (k == 0) lua_pushliteral(L, "cpu");
+      else lua_pushfstring(L, "%s:%d", kind[k], i);
+      lua_setfield(L, -2, "name");
+      lua_pushstring(L, moho_device_describe(kind[k], i, text, sizeof text) == MOHO_OK ? text : moho_errmsg());
+      lua_setfield(L, -2, "about");
+      lua_rawseti(L, -2, ++n);
+    }
+  }
+  return 1;
+}
+
+static int ctx_why(lua_State *L)
+{
+  const char *why;
+  moho_device_count(luaL_checkstring(L, 1), &why);
+  if (!why) return 0;
+  lua_pushstring(L, why);
+  return 1;
+}
+
+static int ctx_mem(lua_State *L)
+{
+  moho_mem m;
+  moho_ctx *c = lmoho_toctx(L, 1, "mem");
+  moho_ctx_mem(c, &m);
+  lua_createtable(L, 0, 8);
+  lua_pushstring(L, moho_ctx_name(c)); lua_setfield(L, -2, "device");
+  lua_pushnumber(L, (double)m.live); lua_setfield(L, -2, "live");
+  lua_pushnumber(L, (double)m.cached); lua_setfield(L, -2, "cached");
+  lua_pushnumber(L, (double)m.peak); lua_setfield(L, -2, "peak");
+  lua_pushnumber(L, (double)m.allocs); lua_setfield(L, -2, "allocs");
+  lua_pushnumber(L, (double)m.blocks); lua_setfield(L, -2, "blocks");
+  if (m.limit) { lua_pushnumber(L, (double)m.limit); lua_setfield(L, -2, "limit"); }
+  return 1;
+}
+
+static int ctx_limit(lua_State *L)
+{
+  moho_ctx_limit(lmoho_toctx(L, 1, "mem"), (size_t)luaL_checknumber(L, 2));
+  return 0;
+}
+
+static int ctx_trim(lua_State *L)
+{
+  moho_ctx_trim(lmoho_toctx(L, 1, "mem"));
+  return 0;
+}
+
+static int ctx_sync(lua_State *L)
+{
+  lmoho_check(L, moho_ctx_sync(lmoho_toctx(L, 1, "sync")), "sync");
+  return 0;
+}
+
+static int ctx_clock(lua_State *L) { lua_pushnumber(L, moho_clock()); return 1; }
+static int ctx_threads(lua_State *L) { lua_pushinteger(L, moho_threads((int)luaL_optinteger(L, 1, 0))); return 1; }
+
+static int ctx_interactive(lua_State *L)
+{
+  if (lua_gettop(L) > 0) {
+    lua_pushvalue(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, "moho.interactive");
+  }
+  lua_getfield(L, LUA_REGISTRYINDEX, "moho.interactive");
+  lua_pushboolean(L, lua_toboolean(L, -1));
+  return 1;
+}
+
+void lmoho_open_ctx(lua_State *L)
+{
+  static const luaL_Reg f[] = {
+    { "default_device", ctx_default }, { "probe", ctx_probe }, { "devices", ctx_devices }, { "why_no", ctx_why }, { "mem", ctx_mem },
+    { "mem_limit", ctx_limit }, { "mem_trim", ctx_trim }, { "sync", ctx_sync }, { "clock", ctx_clock }, { "threads", ctx_threads },
+    { "interactive", ctx_interactive }, { "complex_hooks", lmoho_complex_hooks }, { "complex_ready", lmoho_complex_ready }, { NULL, NULL },
+  };
+  luaL_setfuncs(L, f, 0);
+}

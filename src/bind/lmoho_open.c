@@ -1,0 +1,14 @@
+/* The C module `moho.core`: what the Lua modules build the public names on. */
+#include "bind/lmoho.h"
+
+int luaopen_moho_core(lua_State *L)
+{
+  lua_newtable(L);
+  lmoho_open_ctx(L);
+  lmoho_open_array(L);
+  lmoho_open_op(L);
+  lmoho_open_solve(L);
+  lmoho_open_io(L);
+  lmoho_open_plot(L);
+  return 1;
+}
