@@ -104,7 +104,7 @@ static int run_prompt(lua_State *L, const options *o)
     luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
     luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_FLUSH);
   }
-  host_set_interactive(o);
+  host_set_interactive(L, o);
   static const char code[] = "require('moho.repl')()";
   if (luaL_loadbuffer(L, code, sizeof code - 1, "=moho/host") != 0 || lua_pcall(L, 0, 0, 0) != 0) {
     report_error(L);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -130,6 +131,7 @@ static void open_editor(void)
 static int read_edited(lua_State *L)
 {
   int n = 0;
+  el_set(host.el, EL_PREP_TERM, 1);       /* before the prompt shows: a Ctrl-D at once must not reach a cooked terminal */
   const char *s = el_gets(host.el, &n);
   if (!s || n <= 0) return 0;
   size_t len = strlen(s);
@@ -219,8 +221,25 @@ static int host_clock(lua_State *L)
   return 1;
 }
 
-void host_set_interactive(const options *o)
+/* host.sleep(seconds): a native wait that looks at the stop flag as solvers do. */
+static int host_sleep(lua_State *L)
 {
+  double until = moho_clock() + luaL_checknumber(L, 1);
+  while (moho_clock() < until && !moho_stopped()) {
+    struct timespec t = {.tv_nsec = 5000000};
+    nanosleep(&t, NULL);
+  }
+  if (!moho_stopped()) return 0;
+  report_where(L, 1);
+  lua_pushliteral(L, "sleep: interrupted");
+  lua_concat(L, 2);
+  return lua_error(L);
+}
+
+void host_set_interactive(lua_State *L, const options *o)
+{
+  lua_pushboolean(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, "moho.interactive"); /* the binding asks for it: core.interactive() */
   host.interactive = true;
   host.quiet = o->quiet;
   host.strict = o->strict;
@@ -247,7 +266,7 @@ int luaopen_moho_host(lua_State *L)
 {
   static const luaL_Reg functions[] = {
       {"readline", host_readline}, {"remember", host_remember}, {"close", host_close}, {"call", host_call},
-      {"clock", host_clock},       {"mode", host_mode},         {NULL, NULL},
+      {"clock", host_clock},       {"mode", host_mode},         {"sleep", host_sleep}, {NULL, NULL},
   };
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

@@ -7,6 +7,6 @@
 
 int luaopen_moho_host(lua_State *L);
 /* From now on the prompt runs: solvers give their iterate back at Ctrl-C instead of raising. */
-void host_set_interactive(const options *o);
+void host_set_interactive(lua_State *L, const options *o);
 
 #endif

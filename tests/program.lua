@@ -1,0 +1,69 @@
+-- For specs that run the program itself: in a folder of its own, with its exit code, output and errors.
+local program = {}
+
+function program.readable(path)
+  local f = path and io.open(path, "rb")
+  if f then f:close() end
+  return f ~= nil
+end
+
+function program.quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
+
+function program.slurp(path)
+  local f = assert(io.open(path, "rb"))
+  local s = f:read "*a"
+  f:close()
+  return s
+end
+
+local function answer(command)
+  local p = io.popen(command)
+  local line = p:read "*l"
+  p:close()
+  return line
+end
+
+--- The path of a program of the build, absolute; nil when it is not there. The host that runs the specs stands in for `moho`.
+function program.path(name)
+  local built = (os.getenv "top_builddir" or ".") .. "/" .. name
+  if program.readable(built) then return answer("readlink -f " .. program.quote(built)) end
+  local running = answer "readlink /proc/$PPID/exe"
+  if name == "moho" then return running end
+  local beside = running:match "^(.*)/" .. "/" .. name
+  return program.readable(beside) and beside or nil
+end
+
+local dir, moho
+
+function program.enter()
+  dir = answer "mktemp -d"
+  moho = program.path "moho"
+  return dir
+end
+
+function program.leave() os.execute("rm -rf " .. program.quote(dir)) end
+
+--- Writes a file below the folder; gives its path.
+function program.write(name, text)
+  local path = dir .. "/" .. name
+  os.execute("mkdir -p " .. program.quote(path:match "^(.*)/"))
+  local f = assert(io.open(path, "wb"))
+  f:write(text)
+  f:close()
+  return path
+end
+
+--- run{ "-e", code, input = text, env = "A=b", before = "ptyrun" } gives the exit code, the output and the errors.
+function program.run(o)
+  local quote = program.quote
+  local words = { "cd", quote(dir), "&& env -u MOHO_LUA -u MOHO_DEVICE -u MOHO_THREADS -u MOHO_DEBUG -u MOHO_HISTORY", o.env or "" }
+  if o.before then words[#words + 1] = quote(o.before) end
+  words[#words + 1] = quote(moho)
+  for _, a in ipairs(o) do words[#words + 1] = quote(a) end
+  program.write("in", o.input or "")
+  local files = ("<%s >%s 2>%s"):format(quote(dir .. "/in"), quote(dir .. "/out"), quote(dir .. "/err"))
+  local code = tonumber(answer("{ " .. table.concat(words, " ") .. "; } " .. files .. "; echo $?"))
+  return code, program.slurp(dir .. "/out"), program.slurp(dir .. "/err")
+end
+
+return program
