@@ -4,7 +4,11 @@ c_tests += %D%/test_backend
 c_tests += %D%/test_fft
 c_tests += %D%/test_dense
 c_tests += %D%/test_solve
+c_tests += %D%/test_io
+%C%_test_io_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+%C%_test_io_LDADD = libmoho.la $(HDF5_LIBS)
 specs =
+specs += %D%/solvers_spec.lua
 
 LDADD = libmoho.la
 check_PROGRAMS += $(c_tests)

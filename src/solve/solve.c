@@ -150,6 +150,7 @@ static moho_status start(moho_solver *s, const moho_array *y, const moho_array *
   if (!isfinite(s->ynorm)) out->reason = MOHO_NAN;
   if (x0 && out->reason != MOHO_CONVERGED) {
     double norm;
+    for (int i = 0; x0->axes && x0->shape.n == a->dom.n && i < a->dom.n; i++) MOHO_TRY(moho_array_axis(out->x, i, &x0->axes[i]));
     MOHO_TRY(copy_flat(x0, &a->dom, s->x));
     MOHO_TRY(moho_vec_nrm2(NULL, s->x, &norm));
     if (!isfinite(norm)) {
@@ -274,10 +275,15 @@ moho_status moho_solve(const char *method, moho_op *a, const moho_array *y, cons
   memset(out, 0, sizeof *out);
   if (!m) return moho_fail(MOHO_EINVAL, "no solver '%s'; there are cg, cgls, lsqr", method);
   MOHO_TRY(check(m, a, y, x0, par));
+  moho_op_ref(a);                        /* a monitor may drop its owner's reference */
+  if (par->m) moho_op_ref(par->m);
   moho_status st = start(&s, y, x0);
   if (!st && out->reason) st = moho_solver_first(&s);
   else if (!st) st = m->run(&s);
-  return finish(&s, m->run == moho_lsqr_run, st);
+  st = finish(&s, m->run == moho_lsqr_run, st);
+  moho_op_unref(par->m);
+  moho_op_unref(a);
+  return st;
 }
 
 void moho_solution_clear(moho_solution *s)
