@@ -65,6 +65,7 @@ libmoho_la_SOURCES += %D%/io/h5.h
 libmoho_la_SOURCES += %D%/io/hdf5.c
 libmoho_la_SOURCES += %D%/io/hdf5_data.c
 libmoho_la_SOURCES += %D%/io/hdf5_attr.c
+libmoho_la_SOURCES += %D%/io/hdf5_driver.c
 libmoho_la_SOURCES += %D%/io/segy.c
 
 # pictures

@@ -11,12 +11,17 @@ struct moho_h5 {
   bool existed;            /* 'a': there was a file                                               */
   bool dirty;              /* something was written                                               */
   bool broken;             /* a write failed half-way: the file will not appear                   */
+  int failed;              /* errno of the disk's first failure, by the driver                    */
   char *path;
   moho_newfile out;        /* 'w', 'a'                                                            */
 };
 
 /* EIO with the library's own cause after ": ". */
 moho_status moho_h5_fail(const char *fmt, ...) MOHO_PRINTF(1, 2);
+/* What a call that wrote into `f` ends with: `st`, or the disk's failure, which the library has not seen. */
+moho_status moho_h5_wrote(moho_h5 *f, moho_status st);
+/* Makes an access list write through `fd` and keep its first failure in *failed, which outlives the file. */
+moho_status moho_h5_driver(hid_t fapl, int fd, int *failed);
 /* "/a/b" from "a//b/"; free(). */
 moho_status moho_h5_path(const char *path, char **p);
 bool moho_h5_exists(hid_t file, const char *p);

@@ -39,14 +39,21 @@ moho_status moho_h5_fail(const char *fmt, ...)
 
 /* ---- opening and closing ------------------------------------------------------------------ */
 
-/* Closing the file closes what is open in it. A partial file has our own lock; for reading, a file system without locks is fine. */
-static hid_t access_list(bool lock)
+moho_status moho_h5_wrote(moho_h5 *f, moho_status st)
+{
+  if (f->failed == ECANCELED) st = moho_fail(MOHO_ESTOP, "interrupted while writing %s", f->path);
+  else if (f->failed) st = moho_fail(MOHO_EIO, "cannot write %s: %s", f->path, strerror(f->failed));
+  if (st) f->broken = true;
+  return st;
+}
+
+/* Closing the file closes what is open in it. */
+static hid_t access_list(void)
 {
   hid_t p = H5Pcreate(H5P_FILE_ACCESS);
-  if (p < 0) return p;
-  H5Pset_fclose_degree(p, H5F_CLOSE_STRONG);
+  if (p >= 0) H5Pset_fclose_degree(p, H5F_CLOSE_STRONG);
 #if H5_VERSION_GE(1, 10, 7) && (!H5_VERSION_GE(1, 12, 0) || H5_VERSION_GE(1, 12, 1))
-  H5Pset_file_locking(p, lock, true);
+  if (p >= 0) H5Pset_file_locking(p, true, true);      /* reading from a file system without locks is fine */
 #endif
   return p;
 }
@@ -91,11 +98,12 @@ static moho_status open_new(moho_h5 *f, hid_t fapl)
     H5Fclose(check);
   }
   MOHO_TRY(moho_newfile_begin(f->path, &f->out));
+  MOHO_TRY(moho_h5_driver(fapl, f->out.fd, &f->failed));
   if (f->mode == 'a' && f->existed) {
     MOHO_TRY(copy_old(f));
     f->id = H5Fopen(f->out.tmp, H5F_ACC_RDWR, fapl);
   } else f->id = H5Fcreate(f->out.tmp, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
-  return f->id < 0 ? moho_h5_fail("cannot write %s", f->path) : MOHO_OK;
+  return moho_h5_wrote(f, f->id < 0 ? moho_h5_fail("cannot write %s", f->path) : MOHO_OK);
 }
 
 moho_status moho_h5_open(const char *path, const char *mode, moho_h5 **out)
@@ -111,7 +119,7 @@ moho_status moho_h5_open(const char *path, const char *mode, moho_h5 **out)
   }
   f->id = -1;
   f->mode = *mode;
-  hid_t fapl = access_list(f->mode == 'r');
+  hid_t fapl = access_list();
   if (fapl < 0) st = moho_h5_fail("cannot open %s", path);
   else {
     st = f->mode == 'r' ? open_old(f, fapl) : open_new(f, fapl);
@@ -122,17 +130,27 @@ moho_status moho_h5_open(const char *path, const char *mode, moho_h5 **out)
   return MOHO_OK;
 }
 
+/* With a disk that has failed, or that must not be bothered any more, the driver drops what the library still wants to write. A
+   file that does not close keeps using `failed`: then `f` is left to it. */
+static bool close_id(moho_h5 *f)
+{
+  hid_t id = f->id;
+  f->id = -1;
+  return id < 0 || H5Fclose(id) >= 0;
+}
+
 moho_status moho_h5_close(moho_h5 *f)
 {
   moho_status st = MOHO_OK;
   if (!f) return st;
-  if (f->mode != 'r') {
-    if (f->broken) st = moho_fail(MOHO_EIO, "%s is left as it was: a write into it had failed", f->path);
-    else if (f->dirty && H5Fflush(f->id, H5F_SCOPE_GLOBAL) < 0) st = moho_h5_fail("cannot write %s", f->path);
+  if (f->broken) st = moho_fail(MOHO_EIO, "%s is left as it was: a write into it had failed", f->path);
+  if (f->broken && !f->failed) f->failed = ECANCELED;
+  if (!close_id(f)) {
+    if (!st) st = moho_h5_fail("cannot close %s", f->path);
+    moho_newfile_rollback(&f->out);
+    return st;
   }
-  hid_t id = f->id;
-  f->id = -1;
-  if (H5Fclose(id) < 0 && !st) st = moho_h5_fail("cannot close %s", f->path);
+  if (!st) st = moho_h5_wrote(f, st);
   /* Opened for more and nothing added: the old file is that already. */
   if (f->mode != 'r' && !st && (f->mode == 'w' || f->dirty || !f->existed)) st = moho_newfile_commit(&f->out);
   moho_h5_abandon(f);
@@ -142,8 +160,10 @@ moho_status moho_h5_close(moho_h5 *f)
 void moho_h5_abandon(moho_h5 *f)
 {
   if (!f) return;
-  if (f->id >= 0) H5Fclose(f->id);
+  if (!f->failed) f->failed = ECANCELED;
+  bool closed = close_id(f);
   moho_newfile_rollback(&f->out);
+  if (!closed) return;
   free(f->path);
   free(f);
 }

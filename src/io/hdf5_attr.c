@@ -226,11 +226,9 @@ static moho_status set_attr(moho_h5 *f, const char *p, const char *name, const m
   if (!st) {
     f->dirty = true;
     st = h ? put_numbers(obj, name, h->type, &h->shape, moho_array_data(h)) : put_strings(obj, name, text, ntext);
-    if (st) {
-      f->broken = true;
-      moho_fail_more(st, "'%s' in %s", p, f->path);
-    }
+    if (st) moho_fail_more(st, "'%s' in %s", p, f->path);
     H5Oclose(obj);
+    st = moho_h5_wrote(f, st);
   }
   moho_array_unref(h);
   return st;

@@ -344,6 +344,7 @@ static moho_status write_values(moho_h5 *f, char *p, const moho_array *a, const 
 {
   moho_array *h = NULL;
   moho_status st;
+  bool begun = false;
   hid_t type = -1, space = -1, dcpl = -1, d = -1;
   if ((st = may_write(f, p)) || (st = moho_file_host(a, &h))) goto out;
   type = moho_h5_file_type(a->type);
@@ -351,15 +352,15 @@ static moho_status write_values(moho_h5 *f, char *p, const moho_array *a, const 
   dcpl = H5Pcreate(H5P_DATASET_CREATE);
   if (type < 0 || space < 0 || dcpl < 0) { st = moho_h5_fail("cannot write '%s' into %s", p, f->path); goto out; }
   if ((st = layout(a, how, dcpl))) goto out;
-  f->dirty = true;
+  f->dirty = begun = true;
   d = make(f, p, type, space, dcpl, how && (how->nchunk || how->deflate));
   /* the file's types are little endian, as memory is: `type` is both */
   if (d < 0 || (moho_array_size(h) && H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, moho_array_data(h)) < 0))
     st = moho_h5_fail("cannot write '%s' into %s", p, f->path);
   else st = moho_h5_axes_write(d, a);
-  if (st) f->broken = true;
 out:
-  if (d >= 0) H5Oclose(d);
+  if (d >= 0) H5Oclose(d);      /* the chunk cache is written now */
+  if (begun) st = moho_h5_wrote(f, st);
   if (dcpl >= 0) H5Pclose(dcpl);
   if (space >= 0) H5Sclose(space);
   if (type >= 0) H5Tclose(type);
@@ -386,8 +387,8 @@ static moho_status write_text(moho_h5 *f, char *p, const char *text, int64_t n)
     d = make(f, p, type, space, H5P_DEFAULT, true);
   }
   st = d < 0 ? moho_h5_fail("cannot write '%s' into %s", p, f->path) : moho_h5_put_texts(d, false, text, n);
-  if (st) f->broken = true;
   if (d >= 0) H5Oclose(d);
+  st = moho_h5_wrote(f, st);
   if (space >= 0) H5Sclose(space);
   if (type >= 0) H5Tclose(type);
   return st;

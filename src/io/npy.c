@@ -235,7 +235,7 @@ moho_status moho_npy_read(const char *path, moho_array **out)
   moho_array *a = NULL;
   moho_status st;
   header h = { 0 };
-  int64_t at, n;
+  int64_t at = 0, n;
   bool swap = false;
   char shape[160];
   MOHO_TRY(moho_input_open(path, &in));
