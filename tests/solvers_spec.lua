@@ -1,5 +1,6 @@
 -- Solvers through Lua: reference values, shapes and dtypes, damping from any start, what info says, callbacks, printed tables, errors.
 local moho = require "moho"
+local program = require "program"
 require("moho.testing").register()
 
 local data = (os.getenv "top_srcdir" or ".") .. "/tests/data/operators.h5"
@@ -481,7 +482,9 @@ describe("misuse names both sides and the fix", function()
 end)
 
 describe("Ctrl-C", function()
-  local exe = io.popen "readlink /proc/$PPID/exe":read "*l"
+  setup(program.enter)
+  teardown(program.leave)
+
   local script = [[
     local moho = require "moho"
     local A = moho.diagonal{ diag = moho.arange{ n = 50, start = 1 }, dims = 50, device = "cpu", dtype = "f64" }
@@ -499,36 +502,43 @@ describe("Ctrl-C", function()
 
   local function run(method, how, where)
     local text = script:gsub("METHOD", method):gsub("HOW", how and ("%q"):format(how) or "nil"):gsub("WHERE", ("%q"):format(where))
-    local name = os.tmpname()
-    local f = assert(io.open(name, "w"))
-    f:write(text)
-    f:close()
-    local p = io.popen(("%s %s 2>&1; echo $?"):format(exe, name))
-    local out = p:read "*a"
-    p:close()
-    os.remove(name)
-    return out
+    return program.run{ program.write("script.lua", text) }
   end
 
   it("raises in a script, which ends with 130", function()
     for _, method in ipairs{ "cg", "cgls", "lsqr" } do
       for _, how in ipairs{ "raise", false } do
-        local out = run(method, how, "callback")
-        assert.truthy(out:find "interrupted" and out:find "130\n$", out)
-        assert.is_nil(out:find("goes on", 1, true))
+        local code, out, err = run(method, how, "callback")
+        assert.equal(130, code, err)
+        assert.equal("", out)
+        assert.truthy(err:find("interrupted", 1, true), err)
       end
     end
   end)
 
   it("gives the iterate back when asked to, and the script goes on", function()
     for _, method in ipairs{ "cg", "cgls", "lsqr" } do
-      local out = run(method, "return", "callback")
-      assert.truthy(out:find "interrupted\t[23]\t50\ttrue\ngoes on\n0\n$", out)
+      local code, out = run(method, "return", "callback")
+      assert.equal(0, code)
+      assert.truthy(out:find "^interrupted\t[23]\t50\ttrue\ngoes on\n$", out)
     end
   end)
 
   it("in a function of the operator", function()
-    assert.truthy(run("cgls", "return", "operator"):find "interrupted\t0\t50\ttrue\ngoes on\n0\n$")
-    assert.truthy(run("cgls", nil, "operator"):find "interrupted.*130\n$")
+    local code, out = run("cgls", "return", "operator")
+    assert.equal(0, code)
+    assert.equal("interrupted\t0\t50\ttrue\ngoes on\n", out)
+    assert.equal(130, (run("cgls", false, "operator")))
+  end)
+
+  it("gives the iterate back at the prompt", function()
+    local code, out = program.run{ "-i", input = [[
+A = moho.diagonal{ diag = { 1, 2, 3, 4, 5, 6, 7 }, dims = 7, device = "cpu", dtype = "f64" }
+y = moho.ones{ shape = 7, dtype = "f64", device = "cpu" }
+x, info = moho.lsqr{ A = A, y = y, niter = 40, callback = function(at) if at.niter == 3 then io.popen("kill -INT $PPID"):close() end end }
+print(info.reason, info.istop, x.size)
+]] }
+    assert.equal(0, code)
+    assert.truthy(out:find("interrupted\t7\t7\n", 1, true), out)
   end)
 end)
