@@ -5,13 +5,22 @@ c_tests += %D%/test_fft
 c_tests += %D%/test_dense
 c_tests += %D%/test_solve
 c_tests += %D%/test_io
+c_tests += %D%/test_plot
 %C%_test_io_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
 %C%_test_io_LDADD = libmoho.la $(HDF5_LIBS)
 specs =
+specs += %D%/array_spec.lua
+specs += %D%/algebra_spec.lua
+specs += %D%/host_spec.lua
+specs += %D%/repl_spec.lua
 specs += %D%/solvers_spec.lua
+specs += %D%/plot_spec.lua
 
 LDADD = libmoho.la
 check_PROGRAMS += $(c_tests)
+# What the specs of the program itself need: a user at a terminal, and how to run it.
+check_PROGRAMS += %D%/ptyrun
+EXTRA_DIST += %D%/program.lua
 TESTS += $(c_tests) $(specs)
 EXTRA_DIST += $(specs) %D%/tap.h %D%/numbers.h %D%/valgrind.supp %D%/lsan.supp
 EXTRA_DIST += %D%/data/kirchhoff.h5 %D%/data/lsm.h5 %D%/data/operators.h5

@@ -45,13 +45,14 @@ typedef struct moho_plot_line {
   bool dashed, marks, noline;
 } moho_plot_line;
 typedef struct moho_plot_curve_par {
-  const char *file, *title, *xlabel, *ylabel, *legend;        /* legend: NULL, "none", or a corner "upper right" ... */
+  const char *file, *title, *xlabel, *ylabel, *legend;   /* legend: NULL, "none", "upper right" ... */
   bool logx, logy, xlim, ylim;
   double x0, x1, y0, y1;
   int width, height;
   double font;
 } moho_plot_curve_par;
-MOHO_API moho_status moho_plot_curve(const moho_plot_line *l, int n, const moho_plot_curve_par *p, moho_plot_info *info);
+MOHO_API moho_status moho_plot_curve(const moho_plot_line *l, int n, const moho_plot_curve_par *p,
+                                     moho_plot_info *info);
 
 #ifdef __cplusplus
 }

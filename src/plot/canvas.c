@@ -83,22 +83,23 @@ static void touch(moho_canvas *c, int x0, int y0, int x1, int y1)
 /* Cuts the segment to the rows and columns that can be seen, so that a line to 1e300 costs no more than one across. */
 static bool shorten(const moho_box *b, double m, double *x0, double *y0, double *x1, double *y1)
 {
-  double t0 = 0, t1 = 1, dx = *x1 - *x0, dy = *y1 - *y0;
-  const double p[4] = {-dx, dx, -dy, dy};
-  const double q[4] = {*x0 - (b->x0 - m), (b->x1 + m) - *x0, *y0 - (b->y0 - m), (b->y1 + m) - *y0};
+  double t0 = 0, t1 = 1, ax = *x0, ay = *y0, dx = *x1 - ax, dy = *y1 - ay;
+  const double p[4] = {-dx, dx, -dy, dy}, edge[4] = {b->x0 - m, b->x1 + m, b->y0 - m, b->y1 + m};
+  const double q[4] = {ax - edge[0], edge[1] - ax, ay - edge[2], edge[3] - ay};
+  int enter = -1, leave = -1;
   for (int i = 0; i < 4; i++) {
     if (p[i] == 0) {
       if (q[i] < 0) return false;
     } else {
       double r = q[i] / p[i];
-      if (p[i] < 0 && r > t0) t0 = r;
-      if (p[i] > 0 && r < t1) t1 = r;
+      if (p[i] < 0 && r > t0) t0 = r, enter = i;
+      if (p[i] > 0 && r < t1) t1 = r, leave = i;
     }
   }
-  if (t0 > t1) return false;
-  double ax = *x0, ay = *y0;
-  if (t1 < 1) *x1 = ax + t1 * dx, *y1 = ay + t1 * dy;
-  if (t0 > 0) *x0 = ax + t0 * dx, *y0 = ay + t0 * dy;
+  if (t0 > t1 || !isfinite(dx) || !isfinite(dy)) return false;
+  /* The edge's own coordinate is taken from the edge: from far away the sum would keep none of its digits. */
+  if (leave >= 0) *x1 = leave < 2 ? edge[leave] : ax + t1 * dx, *y1 = leave < 2 ? ay + t1 * dy : edge[leave];
+  if (enter >= 0) *x0 = enter < 2 ? edge[enter] : ax + t0 * dx, *y0 = enter < 2 ? ay + t0 * dy : edge[enter];
   return true;
 }
 

@@ -28,7 +28,8 @@ void moho_canvas_paint(moho_canvas *c, moho_rgb colour, double opacity);
 double moho_text_width(const char *s, double size);
 double moho_text_cap(double size);     /* height of capitals and figures in pixels              */
 /* anchor 0: starts at (x, y), 0.5: centred, 1: ends there. up: reads upwards. */
-void moho_text_draw(moho_canvas *c, double x, double y, double size, double anchor, bool up, moho_rgb colour, const char *s);
+void moho_text_draw(moho_canvas *c, double x, double y, double size, double anchor, bool up, moho_rgb colour,
+                    const char *s);
 
 /* ---- colour maps --------------------------------------------------------------- */
 enum { MOHO_CMAP_SIZE = 1024 };
@@ -70,7 +71,8 @@ typedef struct moho_grid {             /* a host copy, read as double           
   double min, max;                     /* of the finite samples                                 */
   int64_t finite, nonfinite;
 } moho_grid;
-moho_status moho_grid_read(const moho_array *a, int which, const moho_plot_par *p, moho_grid *g);   /* which: 0, or the panel's number */
+/* which: 0, or the panel's number */
+moho_status moho_grid_read(const moho_array *a, int which, const moho_plot_par *p, moho_grid *g);
 void moho_grid_free(moho_grid *g);
 static inline double moho_grid_at(const moho_grid *g, int64_t ix, int64_t iz) {
   int64_t i = ix * g->sx + iz * g->sz;
@@ -83,8 +85,10 @@ moho_status moho_grid_clip(const moho_grid *g, int n, const moho_plot_par *p, bo
 
 void moho_plot_frame(moho_canvas *c, const moho_box *b, double size);
 /* Ticks and numbers below (along) or left of a box; returns nothing, draws at the scale's pixels. */
-void moho_plot_axis_x(moho_canvas *c, const moho_box *b, const moho_scale *s, const moho_ticks *t, double size, bool numbers);
-void moho_plot_axis_y(moho_canvas *c, const moho_box *b, const moho_scale *s, const moho_ticks *t, double size, bool numbers);
+void moho_plot_axis_x(moho_canvas *c, const moho_box *b, const moho_scale *s, const moho_ticks *t, double size,
+                      bool numbers);
+void moho_plot_axis_y(moho_canvas *c, const moho_box *b, const moho_scale *s, const moho_ticks *t, double size,
+                      bool numbers);
 moho_status moho_plot_finish(moho_canvas *c, const char *file, moho_plot_info *info);
 double moho_plot_font(double font, int w, int h);
 
