@@ -42,7 +42,7 @@ maker("ones", 1, "An array of ones on the default device.")
 
 M.full = schema.fn{
   name = "full", group = "arrays", help = "An array with one value everywhere.",
-  args = { shape_arg, { "value", "number|complex", need = true, help = "the value" }, dtype_arg, device_arg }, returns = "array of that shape",
+  args = { shape_arg, { "value", "number|complex", need = true, nan = true, help = "the value" }, dtype_arg, device_arg }, returns = "array of that shape",
   call = function(o) return core.array_new(o.shape, o.dtype, o.device, "full", o.value) end,
 }
 
@@ -190,10 +190,10 @@ for name, def in pairs{
 end
 
 method{ name = "array:totable", help = "Nested Lua tables of the elements.", args = {}, returns = "table", call = core.array_totable }
-method{ name = "array:fill", help = "Sets every element to a value.", args = { { "value", "number|complex", need = true } }, returns = "the array",
+method{ name = "array:fill", help = "Sets every element to a value.", args = { { "value", "number|complex", need = true, nan = true } }, returns = "the array",
         call = core.array_fill }
 method{ name = "array:assign", help = "Copies values in; dtypes may differ, smaller shapes repeat along missing or single axes.",
-        args = { { "values", "array|table|number|complex", need = true } }, returns = "the array",
+        args = { { "values", "array|table|number|complex", need = true, nan = true } }, returns = "the array",
         errors = "shapes that do not fit, another device, complex values into real arrays",
         call = function(a, v)
           if type(v) == "number" or type(v) == "cdata" then return core.array_fill(a, v) end
@@ -240,7 +240,7 @@ method{ name = "array:ptr", help = "An FFI pointer to the first element, of the 
         args = {}, returns = "cdata pointer", call = function(a) return ffi.cast(ctypes[a.dtype], core.array_ptr(a)) end }
 
 -- ---- arithmetic ---------------------------------------------------------------------
-local two = { { "b", "array|number|complex", need = true } }
+local two = { { "b", "array|number|complex", need = true, nan = true } }
 method{ name = "array:add", help = "a + b, elementwise.", args = two, returns = "array", call = core.array_add }
 method{ name = "array:sub", help = "a - b, elementwise.", args = two, returns = "array", call = core.array_sub }
 method{ name = "array:mul", help = "a * b, elementwise.", args = two, returns = "array", call = core.array_mul }

@@ -12,6 +12,7 @@
 -- order and call gets them in order. Methods are positional and named "array:slice"; their self is not listed.
 -- Types: number integer boolean string table function array operator generator file shape (a list of
 -- integers or one integer) numbers (a number or a list of numbers) dtype device any; alternatives with |.
+-- An argument's description may have min, max, choices, and nan = true where not-a-number is a value like others.
 local schema = {}
 
 local registry, order = {}, {}
@@ -126,7 +127,7 @@ local checks = {
   dtype = function(v) return dtypes[v] or false end,
   device = function(v) return v == "cpu" or (type(v) == "string" and v:match("^cuda:?%d*$") ~= nil) end,
   complex = function(v) return type(v) == "cdata" end,
-  any = function(v) return v ~= nil end,
+  any = function(v) return type(v) ~= "nil" end,
 }
 local words = {
   shape = "a shape (list of integers)", numbers = "a number or a list of numbers",
@@ -158,7 +159,7 @@ end
 local function check_value(def, spec, v)
   local ok = check_type(spec, v)
   if ok and type(v) == "number" then
-    ok = v == v and (not spec.min or v >= spec.min) and (not spec.max or v <= spec.max)
+    ok = (v == v or spec.nan) and (not spec.min or v >= spec.min) and (not spec.max or v <= spec.max)
   end
   if ok and spec.choices then
     ok = false
@@ -202,7 +203,7 @@ local function checked_named(def, given)
   end
   for _, spec in ipairs(def.args) do
     local v = given[spec[1]]
-    if v == nil then
+    if type(v) == "nil" then                      -- a null FFI pointer equals nil
       if spec.need then missing(def, spec) end
       v = spec.default
     else
@@ -220,7 +221,7 @@ local function check_positional(def, n, ...)
   end
   for i, spec in ipairs(def.args) do
     local v = args[i]
-    if v == nil then
+    if type(v) == "nil" then
       if spec.need then missing(def, spec) end
       args[i] = spec.default
     else

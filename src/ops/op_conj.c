@@ -61,14 +61,9 @@ const moho_opclass moho_op_conjugate_class = {
 moho_status moho_op_transpose(moho_op *a, moho_op **t)
 {
   moho_op *h, *c;
+  if (a->cls == &moho_op_conjugate_class) return moho_op_adjoint(((conj_op *)a)->a, t);      /* conj(B).T is B' */
   MOHO_TRY(moho_op_adjoint(a, &h));
   if (!moho_dtype_complex(a->dom_type) && !moho_dtype_complex(a->ran_type) && !a->any_type) { *t = h; return MOHO_OK; }
-  if (h->cls == &moho_op_conjugate_class) {           /* conj(conj(A)) */
-    *t = ((conj_op *)h)->a;
-    moho_op_ref(*t);
-    moho_op_unref(h);
-    return MOHO_OK;
-  }
   moho_status st = moho_op_make(&moho_op_conjugate_class, &c);
   if (st) { moho_op_unref(h); return st; }
   ((conj_op *)c)->a = h;
