@@ -13,6 +13,7 @@ specs += %D%/array_spec.lua
 specs += %D%/algebra_spec.lua
 specs += %D%/host_spec.lua
 specs += %D%/repl_spec.lua
+specs += %D%/ops_spec.lua
 specs += %D%/solvers_spec.lua
 specs += %D%/plot_spec.lua
 
@@ -22,7 +23,7 @@ check_PROGRAMS += $(c_tests)
 check_PROGRAMS += %D%/ptyrun
 EXTRA_DIST += %D%/program.lua
 TESTS += $(c_tests) $(specs)
-EXTRA_DIST += $(specs) %D%/tap.h %D%/numbers.h %D%/valgrind.supp %D%/lsan.supp
+EXTRA_DIST += $(specs) %D%/samples.lua %D%/tap.h %D%/numbers.h %D%/valgrind.supp %D%/lsan.supp
 EXTRA_DIST += %D%/data/kirchhoff.h5 %D%/data/lsm.h5 %D%/data/operators.h5
 
 TEST_EXTENSIONS = .lua

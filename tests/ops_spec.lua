@@ -1,0 +1,291 @@
+-- Every operator class: dot test, y += alpha A x, linearity, adjoint of the adjoint, flat and strided arrays, the
+-- matrix, reference values, bad input; in every dtype and on every device present. A class without a sample in
+-- samples.lua fails.
+local moho = require "moho"
+local testing = require "moho.testing"
+local samples = require "samples"
+testing.register()
+
+local here = debug.getinfo(1, "S").source:match "^@(.*)/" or "."
+local core = require "moho.core"
+local classes = core.op_classes()
+for _, name in ipairs { "chain", "sum", "conjugate" } do              -- made by the algebra only: not in the list
+  classes[#classes + 1] = { name = name, help = "made by the algebra" }
+end
+local dtypes = { "f32", "f64", "c64", "c128" }
+local tolerance = { f32 = 2e-6, f64 = 1e-13, c64 = 2e-6, c128 = 1e-13 }
+local complex = { c64 = true, c128 = true }
+local narrow = { c64 = "f32", c128 = "f64" }
+
+local devices = { "cpu" }
+if moho.device "cuda:0" then devices[2] = "cuda:0" end
+
+-- What samples are made with: the same numbers for every sample, whatever ran before.
+local function environment(dtype, device)
+  local g = moho.rng(20)
+  return {
+    dtype = dtype, device = device, complex = complex[dtype] or false,
+    random = function(shape, real) return g:normal(shape, real and narrow[dtype] or dtype):to("cpu") end,
+  }
+end
+
+local function random(seed, shape, dtype, device) return moho.rng(seed):normal(shape, dtype):to(device) end
+local function factor(dtype) return complex[dtype] and moho.complex(0.7, -1.3) or -0.7 end
+local function nan(shape, dtype, device)
+  local zero = moho.zeros{ shape = shape, dtype = dtype, device = device }
+  return zero / zero
+end
+
+local function conjugate_transpose(rows)
+  local t = {}
+  for i, row in ipairs(rows) do
+    for j, v in ipairs(row) do
+      t[j] = t[j] or {}
+      t[j][i] = type(v) == "number" and v or v:conj()
+    end
+  end
+  return t
+end
+
+local function size_of(shape)
+  local n = 1
+  for _, d in ipairs(shape) do n = n * d end
+  return n
+end
+
+-- What a function of samples.lua gives as an operator: arguments are completed, but for classes that take operators,
+-- which have their dtype and device.
+local of_operators = { vstack = true, hstack = true, blockdiag = true }
+local function made(class, given, dtype, device)
+  if type(given) ~= "table" then return given end
+  if not of_operators[class] then given.dtype, given.device = given.dtype or dtype, given.device or device end
+  return moho[class](given)
+end
+
+-- A view of that shape with gaps along every axis, filled from `a`; what is between must stay.
+local function gapped(a)
+  local wide, cut = {}, {}
+  for i, d in ipairs(a.shape) do wide[i], cut[i] = 2 * d + 1, ("2:%d:2"):format(2 * d) end
+  local whole = moho.full{ shape = wide, value = 5, dtype = a.dtype, device = a.device }
+  local view = whole:slice(table.concat(cut, ", "))
+  view:assign(a)
+  return view, whole
+end
+
+local function sum_of(a)
+  local s = a:sum()
+  return type(s) == "number" and s or s.re
+end
+
+-- Both directions of a sample: the operator, and its adjoint.
+local function directions(A) return { { "forward", A }, { "adjoint", A.H } } end
+
+local function check_sample(class, arguments_of, dtype, device)
+  local tol = tolerance[dtype]
+  local A = made(class, arguments_of(environment(dtype, device)), dtype, device)
+  local function input(op, seed) return random(seed, op.dims, dtype, op.device) end
+
+  describe(dtype .. " " .. device, function()
+    it("passes the dot test", function() assert.is_true(moho.dottest(A)) end)
+
+    for _, way in ipairs(directions(A)) do
+      local name, op = way[1], way[2]
+
+      it("adds alpha times its result, " .. name, function()
+        local x = input(op, 1)
+        local y = op * x
+        local z = random(2, op.dimsd, dtype, y.device)
+        local want = z + factor(dtype) * y
+        op:apply(x, z, factor(dtype), true)
+        assert.allclose(want, z, tol)
+      end)
+
+      it("overwrites whatever was there, " .. name, function()
+        local x = input(op, 1)
+        local want = op * x
+        local y = nan(op.dimsd, dtype, want.device)
+        op:apply(x, y)
+        assert.allclose(want, y, 0)
+        y = nan(op.dimsd, dtype, want.device)
+        op:apply(x, y, factor(dtype))
+        assert.allclose(factor(dtype) * want, y, tol)
+      end)
+
+      it("is linear, " .. name, function()
+        local u, v, a = input(op, 3), input(op, 4), factor(dtype)
+        assert.allclose(op * u + a * (op * v), op * (u + a * v), 4 * tol)
+      end)
+
+      it("takes flat arrays, " .. name, function()
+        local x = input(op, 5)
+        local want = op * x
+        assert.are.same(op.dimsd, want.shape)
+        assert.allclose(want:reshape { want.size }, (op * x:reshape { x.size }):reshape { want.size }, 0)
+        local y = nan({ size_of(op.dimsd) }, dtype, want.device)
+        op:apply(x, y)
+        assert.allclose(want:reshape { want.size }, y, 0)
+      end)
+
+      it("takes strided arrays, " .. name, function()
+        local x = input(op, 6)
+        local want = op * x
+        assert.allclose(want, op * gapped(x), 0)
+        local z = random(7, op.dimsd, dtype, want.device)
+        local y, whole = gapped(z)
+        local between = sum_of(whole) - sum_of(y)
+        op:apply(x, y, 1, true)
+        assert.allclose(z + want, y, tol)
+        assert.is_true(math.abs(sum_of(whole) - sum_of(y) - between) <= 1e-4 * math.abs(between))
+      end)
+
+      it("leaves its input alone, " .. name, function()
+        local x = input(op, 8)
+        local kept = x:copy()
+        local _ = op * x
+        assert.allclose(kept, x, 0)
+      end)
+    end
+
+    it("is the adjoint of its adjoint", function()
+      local x = input(A, 9)
+      assert.allclose(A * x, A.H.H * x, 0)
+      assert.are.same(A.dims, A.H.dimsd)
+      assert.are.same(A.dimsd, A.H.dims)
+    end)
+
+    it("is its matrix", function()
+      local m, h = A:todense():cpu(), A.H:todense():cpu()
+      assert.are.same({ size_of(A.dimsd), size_of(A.dims) }, m.shape)
+      assert.allclose(conjugate_transpose(m:totable()), h:totable(), tol)
+      local x = input(A, 10)
+      local y = moho.matrix{ A = m, dtype = dtype, device = "cpu" } * x:reshape { x.size }:cpu()
+      assert.allclose(y, (A * x):reshape { size_of(A.dimsd) }, 4 * tol)
+    end)
+
+    it("names what does not fit", function()
+      local wrong = moho.zeros{ shape = size_of(A.dims) + 1, dtype = dtype, device = device }
+      assert.error_matches(function() return A * wrong end, ("%d elements"):format(size_of(A.dims)))
+      local other = dtype == "f64" and "f32" or "f64"
+      local x = moho.zeros{ shape = A.dims, dtype = other, device = device }
+      assert.error_matches(function() return A * x end, ("takes %s, the input is %s"):format(dtype, other))
+    end)
+
+    if device ~= "cpu" then
+      it("agrees with the CPU", function()
+        local x = input(A, 11)
+        local B = made(class, arguments_of(environment(dtype, "cpu")), dtype, "cpu")
+        assert.allclose(B * x:cpu(), A * x, 10 * tol)
+        local y = random(12, A.dimsd, dtype, device)
+        assert.allclose(B.H * y:cpu(), A.H * y, 10 * tol)
+      end)
+    end
+  end)
+end
+
+-- Arguments of a group of the reference file: its attributes and datasets, host arrays or numbers.
+local function arguments(file, group)
+  return setmetatable({}, { __index = function(_, name)
+    local path = "/operators/" .. group
+    local v = file:attr(path, name)
+    if v == nil then v = file:read(path .. "/" .. name) end
+    if (name == "dims" or name == "dimsd") and type(v) ~= "number" then v = v:totable() end
+    return v
+  end })
+end
+
+local function check_golden(class, entry)
+  it("has the matrix of " .. entry[1], function()
+    local file = moho.h5.open(here .. "/data/operators.h5", "r")
+    local A = made(class, entry[2](arguments(file, entry[1])), "f64", "cpu")
+    local want = file:read("/operators/" .. entry[1] .. "/matrix")
+    file:close()
+    assert.allclose(want, A:todense(), 1e-10)
+  end)
+end
+
+for _, class in ipairs(classes) do
+  describe("operator " .. class.name, function()
+    local list = samples[class.name]
+    it("has a sample in tests/samples.lua", function()
+      assert.is_truthy(list and list[1], "no sample for " .. class.name)
+    end)
+    it("has a help text, and one for each argument", function()
+      assert.is_true(#class.help > 10, class.name)
+      for _, p in ipairs(class.params or {}) do assert.is_true(#(p.help or "") > 5, class.name .. " " .. p.name) end
+    end)
+    for _, sample in ipairs(list or {}) do
+      describe(sample[1], function()
+        for _, dtype in ipairs(list.dtypes or dtypes) do
+          for _, device in ipairs(devices) do check_sample(class.name, sample[2], dtype, device) end
+        end
+      end)
+    end
+    for _, entry in ipairs(list and list.golden or {}) do check_golden(class.name, entry) end
+    for i, entry in ipairs(list and list.bad or {}) do
+      it(("refuses bad input, %d: %s"):format(i, entry[1]), function()
+        local ok, message = pcall(function()
+          made(class.name, entry[2], nil, "cpu")
+        end)
+        assert.is_false(ok, "accepted")
+        assert.is_truthy(tostring(message):find(entry[1], 1, true), tostring(message))
+        assert.is_truthy(tostring(message):find("ops_spec.lua:%d+: "), "no line of the caller: " .. tostring(message))
+      end)
+    end
+  end)
+end
+
+it("no sample is without its class", function()
+  local known = {}
+  for _, class in ipairs(classes) do known[class.name] = true end
+  for name in pairs(samples) do assert.is_true(known[name], name) end
+end)
+
+-- ---- values worked by hand ------------------------------------------------------------
+describe("values by hand", function()
+  local x, r = { 1, 3, 2, 5, 4, 7 }, { 1, 2, 3, 4, 5, 6 }
+  local function host(v) return moho.array(v, "f64") end
+  local function make(class, args) return made(class, args, "f64", "cpu") end
+  local function check(A, forward, adjoint, u, v)
+    assert.are.same(forward, (A * host(u or x)):totable())
+    assert.are.same(adjoint, (A.H * host(v or r)):totable())
+  end
+
+  it("convolve1d", function()
+    local h = { 1, 2, -1 }
+    check(make("convolve1d", { dims = 6, h = h, offset = 2 }), { 5, 7, 6, 12, 10, 10 }, { 0, 2, 4, 6, 8, 17 })
+    check(make("convolve1d", { dims = 6, h = h }), { 1, 5, 7, 6, 12, 10 }, { 2, 4, 6, 8, 17, 6 })
+  end)
+
+  it("one tap shifts and scales, to the bit", function()
+    local A = make("convolve1d", { dims = 6, h = { 0, 0, 0, 0.1 }, offset = 2 })
+    check(A, { 0, 0, 0.1 * 1, 0.1 * 3, 0.1 * 2, 0.1 * 5 }, { 0.1 * 3, 0.1 * 4, 0.1 * 5, 0.1 * 6, 0, 0 })
+  end)
+
+  it("identity crops and pads", function()
+    check(make("identity", { dims = 6, dimsd = 4 }), { 1, 3, 2, 5 }, { 1, 2, 3, 4, 0, 0 }, x, { 1, 2, 3, 4 })
+    local pad = make("identity", { dims = 6, dimsd = { 2, 4 } })
+    check(pad, { { 1, 3, 2, 5 }, { 4, 7, 0, 0 } }, { 1, 2, 3, 4, 5, 6 }, x, { { 1, 2, 3, 4 }, { 5, 6, 7, 8 } })
+  end)
+
+  it("zero", function()
+    check(make("zero", { dims = 6, dimsd = 3 }), { 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, x, { 1, 2, 3 })
+  end)
+
+  it("diagonal, with the conjugate in the adjoint", function()
+    check(make("diagonal", { diag = { 1, 2, 0, -1, 0.5, 3 } }), { 1, 6, 0, -5, 2, 21 }, { 1, 4, 0, -4, 2.5, 18 })
+    local d = moho.zeros{ shape = 2, dtype = "c128", device = "cpu" }
+    d:set(moho.complex(1, 2), 1)
+    d:set(moho.complex(0, -1), 2)
+    local A = made("diagonal", { diag = d }, "c128", "cpu")
+    local v = moho.ones{ shape = 2, dtype = "c128", device = "cpu" }
+    local f, a = A * v, A.H * v
+    assert.are.same({ 1, 2, 0, -1 }, { f:at(1).re, f:at(1).im, f:at(2).re, f:at(2).im })
+    assert.are.same({ 1, -2, 0, 1 }, { a:at(1).re, a:at(1).im, a:at(2).re, a:at(2).im })
+  end)
+
+  it("matrix on columns", function()
+    local A = make("matrix", { A = { { 1, 2, 3 }, { 4, 5, 6 } }, otherdims = 2 })
+    assert.are.same({ { 14, 23 }, { 32, 53 } }, (A * host { { 1, 2 }, { 2, 3 }, { 3, 5 } }):totable())
+    assert.are.same({ { 1, 4 }, { 2, 5 }, { 3, 6 } }, (A.H * host { { 1, 0 }, { 0, 1 } }):totable())
+  end)
+end)

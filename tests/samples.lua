@@ -1,0 +1,186 @@
+-- Operators to test: for each class a list of samples. tests/ops_spec.lua runs every test on every one of them, in each
+-- dtype and on each device, and fails for a class that has no entry here.
+--
+--   samples.NAME = {
+--     { "what is special about it", function(e) return { dims = { 5, 7 }, ... } end },
+--     dtypes = { "f32", "f64" },              -- absent: f32 f64 c64 c128
+--     golden = { { "group in operators.h5", function(g) return { dims = g.dims, ... } end } },
+--     bad = { { "words of the message", { dims = { 5, 7 }, ... } } },
+--   }
+--
+-- The functions give the constructor's arguments, dtype and device are put in, or an operator made otherwise. e.dtype,
+-- e.device, e.complex: what is tested; e.random(shape): normal values of that dtype, on the CPU. g.NAME: an attribute
+-- or a dataset of the group. Sizes are odd and unequal: equal ones hide swapped axes.
+local moho = require "moho"
+
+local samples = {}
+
+local function zeros(shape, dtype) return moho.zeros{ shape = shape, dtype = dtype, device = "cpu" } end
+
+-- ---- leaves -------------------------------------------------------------------
+samples.identity = {
+  { "square", function() return { dims = { 5, 7, 3 } } end },
+  { "crops", function() return { dims = { 5, 7 }, dimsd = { 3, 9 } } end },
+  { "pads", function() return { dims = { 5, 7 }, dimsd = { 4, 11 } } end },
+  bad = {
+    { "missing argument 'dims'", {} },
+    { "(3, -1)", { dims = { 3, -1 } } },
+    { "argument 'dims': expected a shape", { dims = "five" } },
+    { "argument 'dtype': expected f32, f64, c64 or c128, got i32", { dims = 5, dtype = "i32" } },
+  },
+}
+
+samples.zero = {
+  { "square", function() return { dims = { 5, 7 } } end },
+  { "another range", function() return { dims = { 5, 7 }, dimsd = { 3, 4, 2 } } end },
+  bad = {
+    { "missing argument 'dims'", { dimsd = 3 } },
+    { "(-2)", { dims = 3, dimsd = { -2 } } },
+  },
+}
+
+samples.diagonal = {
+  { "whole", function(e) return { diag = e.random { 5, 7, 3 } } end },
+  { "whole, given flat", function(e) return { diag = e.random { 35 }, dims = { 5, 7 } } end },
+  { "first axis", function(e) return { diag = e.random { 5 }, dims = { 5, 7, 3 }, axis = 1 } end },
+  { "middle axis", function(e) return { diag = e.random { 7 }, dims = { 5, 7, 3 }, axis = 2 } end },
+  { "last axis", function(e) return { diag = e.random { 3 }, dims = { 5, 7, 3 } } end },
+  { "one number", function() return { diag = -2.5, dims = { 5, 7 } } end },
+  { "real values in a table", function() return { diag = { 1, -2, 0.5 }, dims = { 4, 3 } } end },
+  golden = {
+    { "diagonal_axis1", function(g) return { diag = g.diag, dims = g.dims, axis = g.axis + 1 } end },
+  },
+  bad = {
+    { "missing argument 'diag'", { dims = { 5, 7 } } },
+    { "argument 'dims': missing", { diag = 3 } },
+    { "argument 'diag': expected 7 values along axis 2", { diag = { 1, 2, 3, 4, 5 }, dims = { 5, 7 } } },
+    { "argument 'axis': expected 1 to 2", { diag = { 1, 2, 3 }, dims = { 5, 7 }, axis = 3 } },
+    { "argument 'axis': expected 1 to 2", { diag = { 1, 2, 3 }, dims = { 5, 7 }, axis = 0 } },
+    { "argument 'diag': expected real values", { diag = zeros(5, "c64"), dtype = "f32" } },
+  },
+}
+
+samples.matrix = {
+  { "on a vector", function(e) return { A = e.random { 5, 7 } } end },
+  { "on columns", function(e) return { A = e.random { 7, 5 }, otherdims = { 3, 2 } } end },
+  { "a strided view", function(e) return { A = e.random({ 9, 8 }):slice("2:8, ::3"), otherdims = 4 } end },
+  { "a table of rows", function() return { A = { { 1, 2, 3 }, { 4, 5, 6 } } } end },
+  { "one row", function(e) return { A = e.random { 1, 67 }, otherdims = 3 } end },
+  bad = {
+    { "missing argument 'A'", {} },
+    { "argument 'A': expected a matrix (rows, columns), got shape (3)", { A = { 1, 2, 3 } } },
+    { "argument 'otherdims'", { A = { { 1, 2 } }, otherdims = { 2, 2, 2, 2, 2, 2 } } },
+    { "unknown argument 'otherdim' (did you mean 'otherdims'?)", { A = { { 1, 2 } }, otherdim = 3 } },
+    { "argument 'A': expected real values", { A = zeros({ 5, 2 }, "c128"), dtype = "f64" } },
+  },
+}
+
+samples.convolve1d = {
+  { "short filter", function(e) return { dims = { 5, 17 }, h = e.random { 3 }, offset = 2 } end },
+  { "short filter, real", function() return { dims = { 5, 17 }, h = { 1, 2, -1, 0.5 } } end },
+  { "first axis", function(e) return { dims = { 13, 5, 3 }, h = e.random { 4 }, offset = 3, axis = 1 } end },
+  { "middle axis", function(e) return { dims = { 3, 13, 5 }, h = e.random { 6 }, offset = 6, axis = -2 } end },
+  { "one tap", function() return { dims = { 5, 17 }, h = { 0, 0, 0, 0, 0, 0, 1.5, 0 }, offset = 5 } end },
+  { "long filter", function(e) return { dims = { 3, 83 }, h = e.random { 71 }, offset = 36 } end },
+  { "long filter, real", function(e) return { dims = { 2, 97 }, h = e.random({ 90 }, true), offset = 2 } end },
+  { "long filter, first axis", function(e)
+    return { dims = { 79, 3 }, h = e.random { 81 }, offset = 60, axis = 1 }
+  end },
+  { "longer than the axis", function(e) return { dims = { 2, 73 }, h = e.random { 151 }, offset = 70 } end },
+  { "zero before the filter", function(e) return { dims = { 3, 29 }, h = e.random { 5 }, offset = -3 } end },
+  { "zero behind the filter", function(e) return { dims = { 2, 141 }, h = e.random { 75 }, offset = 99 } end },
+  golden = {
+    { "convolve1d_axis0", function(g) return { dims = g.dims, h = g.h, offset = g.offset + 1, axis = g.axis + 1 } end },
+    { "convolve1d_axis1_offcentre", function(g)
+      return { dims = g.dims, h = g.h, offset = g.offset + 1, axis = g.axis + 1 }
+    end },
+  },
+  bad = {
+    { "missing argument 'dims'", { h = { 1, 2 } } },
+    { "missing argument 'h'", { dims = { 5, 7 } } },
+    { "argument 'h': expected a list of taps, got shape (2, 2)", { dims = { 5, 7 }, h = { { 1, 2 }, { 3, 4 } } } },
+    { "argument 'h': expected one tap or more", { dims = 7, h = zeros(0, "f64") } },
+    { "argument 'h': expected finite taps", { dims = 7, h = { 1, 0 / 0 } } },
+    { "argument 'h': expected real values", { dims = 9, h = zeros(5, "c64"), dtype = "f32" } },
+    { "argument 'axis': expected 1 to 2, or -2 to -1", { dims = { 5, 7 }, h = { 1, 2 }, axis = 3 } },
+    { "argument 'offset': expected integer", { dims = { 5, 7 }, h = { 1, 2 }, offset = 1.5 } },
+    { "argument 'offset': expected a position near", { dims = { 5, 7 }, h = { 1, 2 }, offset = 2 ^ 50 } },
+    { "(5, -7)", { dims = { 5, -7 }, h = { 1, 2 } } },
+  },
+}
+
+-- ---- operators made of operators --------------------------------------------------
+local function matrix(e, m, n, otherdims)
+  return moho.matrix{ A = e.random { m, n }, otherdims = otherdims, dtype = e.dtype, device = e.device }
+end
+local function factor(e) return e.complex and moho.complex(0.3, -1.2) or -1.2 end
+
+samples.chain = {
+  { "two", function(e) return matrix(e, 5, 7) * matrix(e, 7, 3) end },
+  { "with a factor and an adjoint", function(e) return factor(e) * matrix(e, 7, 5).H * matrix(e, 7, 3) end },
+  { "four", function(e) return matrix(e, 3, 9) * matrix(e, 9, 2) * matrix(e, 2, 7) * matrix(e, 7, 5) end },
+}
+
+samples.sum = {
+  { "two", function(e) return matrix(e, 5, 7) + matrix(e, 5, 7) end },
+  { "of products", function(e) return matrix(e, 5, 3) * matrix(e, 3, 7) - factor(e) * matrix(e, 7, 5).H end },
+}
+
+samples.conjugate = {
+  { "a transpose", function(e) return matrix(e, 5, 7).T end },
+}
+
+samples.lift = {
+  { "to the device", function(e) return moho.lift({ 5, 7 }, { device = e.device, dtype = e.dtype }) end },
+}
+
+samples.func = {
+  { "doubles and pads", function()
+    return {
+      dims = { 4, 3 }, dimsd = 15,
+      forward = function(x, y)
+        y:fill(0)
+        y:slice("1:12"):assign(2 * x:reshape { 12 })
+      end,
+      adjoint = function(y, x) x:assign(2 * y:slice("1:12"):copy():reshape { 4, 3 }) end,
+    }
+  end },
+  bad = {
+    { "missing argument 'forward'", { dims = 3 } },
+    { "argument 'forward': expected function", { dims = 3, forward = 5 } },
+  },
+}
+
+local function two(g)
+  return moho.matrix{ A = g.A, dtype = "f64", device = "cpu" }, moho.matrix{ A = g.B, dtype = "f64", device = "cpu" }
+end
+
+samples.vstack = {
+  { "three", function(e) return moho.vstack{ matrix(e, 5, 7), matrix(e, 2, 7), matrix(e, 3, 7) } end },
+  { "shaped", function(e) return moho.vstack{ matrix(e, 4, 5, { 3, 2 }), matrix(e, 7, 5, { 3, 2 }) } end },
+  golden = { { "vstack", function(g) return moho.vstack{ two(g) } end } },
+  bad = {
+    { "expected a list of operators", {} },
+    { "item 2: expected an operator, got number 5", { moho.zero{ dims = 3, device = "cpu" }, 5 } },
+  },
+}
+
+samples.hstack = {
+  { "three", function(e) return moho.hstack{ matrix(e, 7, 5), matrix(e, 7, 2), matrix(e, 7, 3) } end },
+  { "shaped", function(e) return moho.hstack{ matrix(e, 4, 5, { 3, 2 }), matrix(e, 4, 3, { 3, 2 }) } end },
+  golden = {
+    { "hstack", function(g)
+      local a, b = two(g)
+      return moho.hstack{ a.H, b.H }
+    end },
+  },
+  bad = { { "expected a list of operators", {} } },
+}
+
+samples.blockdiag = {
+  { "three", function(e) return moho.blockdiag{ matrix(e, 7, 5), matrix(e, 1, 2), matrix(e, 4, 3) } end },
+  golden = { { "blockdiag", function(g) return moho.blockdiag{ two(g) } end } },
+  bad = { { "expected a list of operators", {} } },
+}
+
+return samples
