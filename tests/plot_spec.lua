@@ -63,6 +63,14 @@ describe("plot", function()
     assert.not_equal(expected, bytes(o.file), "transposed by mistake")
   end)
 
+  it("takes arrays of any device #gpu", function()
+    if not moho.device "cuda:0" then return pending(select(2, moho.device "cuda:0")) end
+    local a = sample()
+    moho.plot.image(a, { file = name "r" })
+    moho.plot.image(a:to "cuda:0", { file = name "s" })
+    assert.equal(bytes(name "r"), bytes(name "s"))
+  end)
+
   it("takes sampling from the axes, from a table and from coordinates", function()
     local a = sample()
     a.axes[1] = { o = 100, d = 25, label = "x", unit = "m" }
