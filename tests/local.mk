@@ -23,7 +23,7 @@ check_PROGRAMS += $(c_tests)
 check_PROGRAMS += %D%/ptyrun
 EXTRA_DIST += %D%/program.lua
 TESTS += $(c_tests) $(specs)
-EXTRA_DIST += $(specs) %D%/samples.lua %D%/tap.h %D%/numbers.h %D%/valgrind.supp %D%/lsan.supp
+EXTRA_DIST += $(specs) %D%/samples.lua %D%/tap.h %D%/numbers.h %D%/dense.h %D%/valgrind.supp %D%/lsan.supp
 EXTRA_DIST += %D%/data/kirchhoff.h5 %D%/data/lsm.h5 %D%/data/operators.h5
 
 TEST_EXTENSIONS = .lua

@@ -68,6 +68,7 @@ static int read_byte(EditLine *el)
       if (errno == EINTR) continue;
       break;
     }
+    if (signals_pending()) break;         /* with a character: the signal was first */
     ssize_t n = read(STDIN_FILENO, &c, 1);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     got = n == 1 ? c : n == 0 ? -2 : -1;
