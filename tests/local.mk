@@ -12,6 +12,7 @@ specs =
 specs += %D%/array_spec.lua
 specs += %D%/algebra_spec.lua
 specs += %D%/host_spec.lua
+specs += %D%/io_spec.lua
 specs += %D%/repl_spec.lua
 specs += %D%/ops_spec.lua
 specs += %D%/solvers_spec.lua

@@ -1,164 +1,21 @@
-/* The solvers against values worked out by hand and against dense solutions: every dtype, damp with and without an x0, preconditioners;
-   every reason to stop; one forward and one adjoint an iteration; no allocation inside the loop. */
-#include <complex.h>
-#include <stdlib.h>
+/* The solvers against values worked out by hand and against dense solutions: every dtype, damp with and without an x0,
+   preconditioners; every reason to stop; one forward and one adjoint an iteration; no allocation inside the loop. */
+#include "dense.h"
 #include "tap.h"
-
-typedef double complex cx;
-enum { MAXN = 16 };
-
-static moho_ctx *cpu;
-
-/* ---- a dense operator of two functions that count ------------------------------------------------ */
-
-typedef struct dense {
-  int m, n;
-  cx a[MAXN * MAXN];
-  double twist;               /* the adjoint's factor: 1, or a wrong one       */
-  int forwards, adjoints;
-  int fail_at;                /* the application that fails, 1 is the first; 0: none */
-  moho_status failure;
-  int poison_at;              /* the application that gives not-a-number       */
-  moho_op *op;
-  struct half { struct dense *d; bool adj; } half[2];
-} dense;
-
-static cx get(const moho_array *a, int64_t i)
-{
-  moho_scalar v;
-  if (moho_array_get(a, &i, &v)) return NAN;
-  return v.re + v.im * I;
-}
-
-static void set(moho_array *a, int64_t i, cx v)
-{
-  if (moho_array_set(a, &i, (moho_scalar){ creal(v), moho_dtype_complex(a->type) ? cimag(v) : 0 })) abort();
-}
-
-static moho_status product(void *user, const moho_array *x, moho_array *y)
-{
-  struct half *h = user;
-  dense *d = h->d;
-  int count = (h->adj ? ++d->adjoints : ++d->forwards, d->forwards + d->adjoints);
-  if (count == d->fail_at) return moho_fail(d->failure, "failed on purpose");
-  for (int i = 0; i < (h->adj ? d->n : d->m); i++) {
-    cx s = 0;
-    for (int j = 0; j < (h->adj ? d->m : d->n); j++)
-      s += (h->adj ? conj(d->a[j * d->n + i]) * d->twist : d->a[i * d->n + j]) * get(x, j);
-    set(y, i, count == d->poison_at ? NAN : s);
-  }
-  return MOHO_OK;
-}
-
-static void make(dense *d, moho_dtype t, int m, int n)
-{
-  moho_shape dims = { 1, { n } }, dimsd = { 1, { m } };
-  d->m = m;
-  d->n = n;
-  d->twist = 1;
-  d->half[0] = (struct half){ d, false };
-  d->half[1] = (struct half){ d, true };
-  if (moho_op_new("func", &d->op) || moho_op_device(d->op, cpu, t) || moho_op_set_shape(d->op, "dims", &dims) ||
-      moho_op_set_shape(d->op, "dimsd", &dimsd) || moho_op_set_func(d->op, "forward", (moho_func){ product, &d->half[0], NULL }) ||
-      moho_op_set_func(d->op, "adjoint", (moho_func){ product, &d->half[1], NULL }) || moho_op_ready(d->op)) {
-    printf("Bail out! %s\n", moho_errmsg());
-    exit(1);
-  }
-}
-
-static moho_array *vector(moho_dtype t, int n, const cx *v)
-{
-  moho_shape s = { 1, { n } };
-  moho_array *a;
-  if (moho_array_zeros(cpu, t, &s, &a)) abort();
-  for (int i = 0; v && i < n; i++) set(a, i, v[i]);
-  return a;
-}
-
-/* The matrix, data and start of the hand values; complex parts of another kind where the dtype has them. */
-static void fill(dense *d, moho_dtype t)
-{
-  double im = moho_dtype_complex(t);
-  for (int i = 0; i < d->m; i++)
-    for (int j = 0; j < d->n; j++)
-      d->a[i * d->n + j] = cos(0.7 * (i + 1) * (j + 1)) + 2 * (i == j) + im * sin(0.4 * i - 1.1 * j * j) * I;
-}
-
-static void data(cx *y, int m, moho_dtype t)
-{
-  for (int i = 0; i < m; i++) y[i] = sin(0.3 * i) + 1 + moho_dtype_complex(t) * cos(1.3 * i) * I;
-}
-
-/* ---- solutions by elimination ---------------------------------------------------------------------- */
-
-/* inv = (A'A + damp^2)^-1, x = inv A'y. */
-static void dense_solution(const dense *d, const cx *y, double damp, cx *x, cx *inv)
-{
-  int n = d->n;
-  cx g[MAXN * MAXN], e[MAXN * MAXN];
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < n; j++) {
-      cx s = i == j ? damp * damp : 0;
-      for (int k = 0; k < d->m; k++) s += conj(d->a[k * n + i]) * d->a[k * n + j];
-      g[i * n + j] = s;
-      e[i * n + j] = i == j;
-    }
-  for (int k = 0; k < n; k++) {                        /* Hermitian and positive: no pivoting */
-    cx p = 1 / g[k * n + k];
-    for (int j = 0; j < n; j++) { g[k * n + j] *= p; e[k * n + j] *= p; }
-    for (int i = 0; i < n; i++) {
-      cx f = g[i * n + k];
-      if (i == k) continue;
-      for (int j = 0; j < n; j++) { g[i * n + j] -= f * g[k * n + j]; e[i * n + j] -= f * e[k * n + j]; }
-    }
-  }
-  for (int i = 0; i < n; i++) {
-    x[i] = 0;
-    for (int j = 0; j < n; j++) {
-      cx b = 0;
-      for (int k = 0; k < d->m; k++) b += conj(d->a[k * n + j]) * y[k];
-      x[i] += e[i * n + j] * b;
-    }
-  }
-  if (inv) memcpy(inv, e, sizeof e);
-}
-
-static double off(const moho_array *x, const cx *want, int n)
-{
-  double e = 0, w = 0;
-  for (int i = 0; i < n; i++) {
-    e += pow(cabs(get(x, i) - want[i]), 2);
-    w += pow(cabs(want[i]), 2);
-  }
-  return sqrt(e / w);
-}
-
-static double residual(const dense *d, const moho_array *x, const cx *y)
-{
-  double r = 0;
-  for (int i = 0; i < d->m; i++) {
-    cx s = y[i];
-    for (int j = 0; j < d->n; j++) s -= d->a[i * d->n + j] * get(x, j);
-    r += pow(cabs(s), 2);
-  }
-  return sqrt(r);
-}
-
-static bool near(double a, double b, double tol) { return fabs(a - b) <= tol * fabs(b); }
 
 /* ---- hand values --------------------------------------------------------------------------------------- */
 
 static void hand_values(void)
 {
-  static const double history[] = { 5.50029597, 4.69079568, 4.65487584, 4.60866943, 4.60848814 };
-  dense d = { 0 };
+  static const double history[] = {5.50029597, 4.69079568, 4.65487584, 4.60866943, 4.60848814};
+  dense d = {0};
   cx yv[12];
   moho_solution s;
   make(&d, MOHO_F64, 12, 8);
   fill(&d, MOHO_F64);
   data(yv, 12, MOHO_F64);
   moho_array *y = vector(MOHO_F64, 12, yv);
-  moho_solve_par p = { .niter = 4 };
+  moho_solve_par p = {.niter = 4};
 
   d.forwards = d.adjoints = 0;
   TAP_RUNS(moho_solve("cgls", d.op, y, NULL, &p, &s));
@@ -167,10 +24,12 @@ static void hand_values(void)
   for (int i = 0; i < 5; i++) good = good && fabs(s.history[i] - history[i]) < 1e-8;
   TAP_OK(good, "cgls: the history");
   TAP_OK(fabs(creal(get(s.x, 0)) - .12888543) < 1e-8 && fabs(creal(get(s.x, 1)) + .07636129) < 1e-8 &&
-         fabs(creal(get(s.x, 2)) - .22956592) < 1e-8, "cgls: x");
+             fabs(creal(get(s.x, 2)) - .22956592) < 1e-8,
+         "cgls: x");
   TAP_OK(s.reason == MOHO_NITER && s.istop == 2 && s.at.iter == 4, "cgls: stops at the limit");
   TAP_OK(near(s.at.arnorm * s.at.arnorm, .016639093, 1e-7), "cgls: gradient %.9g", s.at.arnorm * s.at.arnorm);
-  TAP_OK(near(s.at.anorm, 7.401121597516148, 1e-10) && near(s.at.acond, 5.170315699213552, 1e-10), "cgls: anorm, acond as lsqr's");
+  TAP_OK(near(s.at.anorm, 7.401121597516148, 1e-10) && near(s.at.acond, 5.170315699213552, 1e-10),
+         "cgls: anorm, acond as lsqr's");
   moho_solution_clear(&s);
 
   d.forwards = d.adjoints = 0;
@@ -182,26 +41,32 @@ static void hand_values(void)
   TAP_OK(good, "lsqr: the history");
   TAP_OK(s.reason == MOHO_NITER && s.istop == 7, "lsqr: istop 7 at the limit");
   TAP_OK(near(s.at.rnorm, 4.60848814228285, 1e-12) && near(s.at.r2norm, 4.60848814228285, 1e-12), "lsqr: rnorm");
-  TAP_OK(near(s.at.anorm, 7.401121597516148, 1e-12) && near(s.at.acond, 5.170315699213552, 1e-12), "lsqr: anorm, acond");
-  TAP_OK(near(s.at.arnorm, .12899260954335529, 1e-11) && near(s.at.xnorm, 1.1292145731554095, 1e-12), "lsqr: arnorm, xnorm");
+  TAP_OK(near(s.at.anorm, 7.401121597516148, 1e-12) && near(s.at.acond, 5.170315699213552, 1e-12),
+         "lsqr: anorm, acond");
+  TAP_OK(near(s.at.arnorm, .12899260954335529, 1e-11) && near(s.at.xnorm, 1.1292145731554095, 1e-12),
+         "lsqr: arnorm, xnorm");
   moho_solution_clear(&s);
 
   p.damp = .5;
   TAP_RUNS(moho_solve("cgls", d.op, y, NULL, &p, &s));
   TAP_OK(fabs(creal(get(s.x, 0)) - .13260517) < 1e-8 && fabs(creal(get(s.x, 1)) + .05947784) < 1e-8, "cgls, damp: x");
-  TAP_OK(fabs(s.at.rnorm - 4.60982239) < 1e-8 && near(s.at.arnorm * s.at.arnorm, .0131069, 1e-5), "cgls, damp: rnorm, gradient");
+  TAP_OK(fabs(s.at.rnorm - 4.60982239) < 1e-8 && near(s.at.arnorm * s.at.arnorm, .0131069, 1e-5),
+         "cgls, damp: rnorm, gradient");
   TAP_OK(near(s.at.r2norm, 4.641554058685665, 1e-12), "cgls, damp: r2norm");
   moho_solution_clear(&s);
   TAP_RUNS(moho_solve("lsqr", d.op, y, NULL, &p, &s));
   TAP_OK(fabs(creal(get(s.x, 0)) - .13260517) < 1e-8 && fabs(creal(get(s.x, 2)) - .22786899) < 1e-8, "lsqr, damp: x");
-  TAP_OK(fabs(s.at.rnorm - 4.60982239) < 1e-8 && near(s.at.rnorm, residual(&d, s.x, yv), 1e-12), "lsqr, damp: the true residual");
+  TAP_OK(fabs(s.at.rnorm - 4.60982239) < 1e-8 && near(s.at.rnorm, residual(&d, s.x, yv), 1e-12),
+         "lsqr, damp: the true residual");
   TAP_OK(near(s.at.r2norm, 4.641554058685665, 1e-12), "lsqr, damp: r2norm");
-  TAP_OK(near(s.at.anorm, 7.468373377196668, 1e-12) && near(s.at.acond, 5.102690871359843, 1e-12), "lsqr, damp: anorm, acond");
-  TAP_OK(near(s.at.arnorm, .11448558532605416, 1e-11) && near(s.at.xnorm, 1.0836264788204975, 1e-12), "lsqr, damp: arnorm, xnorm");
+  TAP_OK(near(s.at.anorm, 7.468373377196668, 1e-12) && near(s.at.acond, 5.102690871359843, 1e-12),
+         "lsqr, damp: anorm, acond");
+  TAP_OK(near(s.at.arnorm, .11448558532605416, 1e-11) && near(s.at.xnorm, 1.0836264788204975, 1e-12),
+         "lsqr, damp: arnorm, xnorm");
   moho_solution_clear(&s);
 
   /* cg on the normal equations */
-  static const double cg[] = { 8.55045345, 2.49410727, 1.63375349, .14391188, .12899261 };
+  static const double cg[] = {8.55045345, 2.49410727, 1.63375349, .14391188, .12899261};
   moho_op *h, *n;
   cx bv[8];
   TAP_RUNS(moho_op_adjoint(d.op, &h));
@@ -211,7 +76,7 @@ static void hand_values(void)
     for (int k = 0; k < 12; k++) bv[i] += d.a[k * 8 + i] * yv[k];
   }
   moho_array *b = vector(MOHO_F64, 8, bv);
-  p = (moho_solve_par){ .niter = 4 };
+  p = (moho_solve_par){.niter = 4};
   d.forwards = 0;
   TAP_RUNS(moho_solve("cg", n, b, NULL, &p, &s));
   TAP_OK(d.forwards == 4, "cg: one application an iteration");
@@ -225,8 +90,10 @@ static void hand_values(void)
 
   p.niter = 30;
   TAP_RUNS(moho_solve("lsqr", d.op, y, NULL, &p, &s));
-  TAP_OK(near(s.at.rnorm, 4.608293050678273, 1e-13) && near(creal(get(s.x, 0)), 0.12308612815324972, 1e-11), "lsqr: the limit");
-  TAP_OK(s.reason == MOHO_STALLED && s.istop == 5, "lsqr, no tolerances: stops at the working precision (%s, %d)", moho_reason_name(s.reason), s.istop);
+  TAP_OK(near(s.at.rnorm, 4.608293050678273, 1e-13) && near(creal(get(s.x, 0)), 0.12308612815324972, 1e-11),
+         "lsqr: the limit");
+  TAP_OK(s.reason == MOHO_STALLED && s.istop == 5, "lsqr, no tolerances: stops at the working precision (%s, %d)",
+         moho_reason_name(s.reason), s.istop);
   moho_solution_clear(&s);
   moho_array_unref(y);
   moho_op_unref(d.op);
@@ -236,7 +103,7 @@ static void hand_values(void)
 
 static void limit_of(const char *method, moho_dtype t, int m, int n, double damp, bool start, moho_op *pre)
 {
-  dense d = { 0 };
+  dense d = {0};
   cx yv[MAXN], want[MAXN], inv[MAXN * MAXN], x0v[MAXN];
   moho_solution s;
   double tol = moho_dtype_real(t) == MOHO_F32 ? 2e-5 : 1e-10;
@@ -246,25 +113,29 @@ static void limit_of(const char *method, moho_dtype t, int m, int n, double damp
   for (int j = 0; j < n; j++) x0v[j] = 0.3 * j - 1 + moho_dtype_complex(t) * 0.2 * I;
   dense_solution(&d, yv, damp, want, inv);
   moho_array *y = vector(t, m, yv), *x0 = start ? vector(t, n, x0v) : NULL;
-  moho_solve_par p = { .niter = 60, .damp = damp, .m = pre };
+  moho_solve_par p = {.niter = 60, .damp = damp, .m = pre};
   moho_status st = moho_solve(method, d.op, y, x0, &p, &s);
-  TAP_OK(!st && off(s.x, want, n) < tol, "%s%s %s %d x %d, damp %g%s: the dense solution (%.1e, %d its, %s %d)", method, pre ? " with M" : "",
-         moho_dtype_name(t), m, n, damp, start ? ", x0" : "", st ? 9 : off(s.x, want, n), s.at.iter, moho_reason_name(s.reason), s.istop);
-  TAP_OK(!st && near(s.at.rnorm, residual(&d, s.x, yv), tol), "  rnorm is the residual's (%g, %g)", s.at.rnorm, st ? 0 : residual(&d, s.x, yv));
+  TAP_OK(!st && off(s.x, want, n) < tol, "%s%s %s %d x %d, damp %g%s: the dense solution (%.1e, %d its, %s %d)", method,
+         pre ? " with M" : "", moho_dtype_name(t), m, n, damp, start ? ", x0" : "", st ? 9 : off(s.x, want, n),
+         s.at.iter, moho_reason_name(s.reason), s.istop);
+  TAP_OK(!st && near(s.at.rnorm, residual(&d, s.x, yv), tol), "  rnorm is the residual's (%g, %g)", s.at.rnorm,
+         st ? 0 : residual(&d, s.x, yv));
   if (start) {
     double same = 0;
     for (int j = 0; j < n; j++) same += cabs(get(x0, j) - x0v[j]);
     TAP_OK(same < 1e-6, "  x0 is as it was");
   }
-  TAP_OK(s.reason == MOHO_CONVERGED || s.reason == MOHO_STALLED || s.reason == MOHO_NITER, "  stops well: %s", moho_reason_name(s.reason));
+  TAP_OK(s.reason == MOHO_CONVERGED || s.reason == MOHO_STALLED || s.reason == MOHO_NITER, "  stops well: %s",
+         moho_reason_name(s.reason));
   moho_solution_clear(&s);
-  if (strcmp(method, "lsqr") == 0 && m >= n) {         /* later ones add directions of noise */
+  if (strcmp(method, "lsqr") == 0 && m >= n) { /* later ones add directions of noise */
     double e = 0;
     p.niter = n;
     p.var = true;
     st = moho_solve(method, d.op, y, x0, &p, &s);
     for (int j = 0; !st && j < n; j++) e = fmax(e, cabs(get(s.var, j) / inv[j * n + j] - 1));
-    TAP_OK(!st && s.var->type == moho_dtype_real(t) && e < (moho_dtype_real(t) == MOHO_F32 ? 0.1 : 1e-8), "  var is the inverse's diagonal (%.1e)", e);
+    TAP_OK(!st && s.var->type == moho_dtype_real(t) && e < (moho_dtype_real(t) == MOHO_F32 ? 0.1 : 1e-8),
+           "  var is the inverse's diagonal (%.1e)", e);
     moho_solution_clear(&s);
   }
   moho_array_unref(y);
@@ -274,7 +145,7 @@ static void limit_of(const char *method, moho_dtype t, int m, int n, double damp
 
 static void limits(void)
 {
-  static const moho_dtype types[] = { MOHO_F64, MOHO_C128, MOHO_F32, MOHO_C64 };
+  static const moho_dtype types[] = {MOHO_F64, MOHO_C128, MOHO_F32, MOHO_C64};
   for (int i = 0; i < 4; i++) {
     for (int k = 0; k < 4; k++) {
       limit_of("cgls", types[i], 13, 7, k & 1 ? 0.7 : 0, k & 2, NULL);
@@ -290,7 +161,7 @@ static void limits(void)
 /* Each iterate minimises over its Krylov space, with an x0 over that shifted by x0: cgls and lsqr agree on the way. */
 static void same_path(moho_dtype t, double damp)
 {
-  dense d = { 0 };
+  dense d = {0};
   cx yv[MAXN], x0v[MAXN], xv[MAXN];
   moho_solution a, b;
   make(&d, t, 13, 7);
@@ -299,12 +170,15 @@ static void same_path(moho_dtype t, double damp)
   for (int j = 0; j < 7; j++) x0v[j] = 0.3 * j - 1;
   moho_array *y = vector(t, 13, yv), *x0 = vector(t, 7, x0v);
   for (int n = 1; n <= 5; n += 2) {
-    moho_solve_par p = { .niter = n, .damp = damp };
+    moho_solve_par p = {.niter = n, .damp = damp};
     bool good = !moho_solve("cgls", d.op, y, x0, &p, &a) && !moho_solve("lsqr", d.op, y, x0, &p, &b);
     for (int j = 0; j < 7; j++) xv[j] = get(a.x, j);
-    TAP_OK(good && off(b.x, xv, 7) < 1e-11, "lsqr is cgls from an x0, %s, damp %g, %d its (%.1e)", moho_dtype_name(t), damp, n, off(b.x, xv, 7));
-    TAP_OK(near(a.at.r2norm, b.at.r2norm, 1e-11) && near(a.at.arnorm, b.at.arnorm, 1e-9) && near(a.at.anorm, b.at.anorm, 1e-9) &&
-           near(a.at.acond, b.at.acond, 1e-9) && near(a.at.xnorm, b.at.xnorm, 1e-11), "  and so are its numbers");
+    TAP_OK(good && off(b.x, xv, 7) < 1e-11, "lsqr is cgls from an x0, %s, damp %g, %d its (%.1e)", moho_dtype_name(t),
+           damp, n, off(b.x, xv, 7));
+    TAP_OK(near(a.at.r2norm, b.at.r2norm, 1e-11) && near(a.at.arnorm, b.at.arnorm, 1e-9) &&
+               near(a.at.anorm, b.at.anorm, 1e-9) && near(a.at.acond, b.at.acond, 1e-9) &&
+               near(a.at.xnorm, b.at.xnorm, 1e-11),
+           "  and so are its numbers");
     moho_solution_clear(&a);
     moho_solution_clear(&b);
   }
@@ -317,7 +191,7 @@ static void same_path(moho_dtype t, double damp)
 
 static void preconditioned(moho_dtype t)
 {
-  dense d = { 0 }, m = { 0 }, g = { 0 };
+  dense d = {0}, m = {0}, g = {0};
   cx yv[13], want[7], inv[MAXN * MAXN];
   moho_solution s;
   moho_status st;
@@ -326,7 +200,7 @@ static void preconditioned(moho_dtype t)
   make(&g, t, 7, 7);
   fill(&d, t);
   for (int i = 0; i < 13; i++)
-    for (int j = 0; j < 7; j++) d.a[i * 7 + j] *= pow(8, j);           /* columns of scales 1 to 262144 */
+    for (int j = 0; j < 7; j++) d.a[i * 7 + j] *= pow(8, j); /* columns of scales 1 to 262144 */
   data(yv, 13, t);
   dense_solution(&d, yv, 0.5, want, inv);
   for (int i = 0; i < 7; i++)
@@ -336,7 +210,7 @@ static void preconditioned(moho_dtype t)
       for (int k = 0; k < 13; k++) g.a[i * 7 + j] += conj(d.a[k * 7 + i]) * d.a[k * 7 + j];
     }
   moho_array *y = vector(t, 13, yv);
-  moho_solve_par p = { .niter = 10, .damp = 0.5, .m = m.op };
+  moho_solve_par p = {.niter = 10, .damp = 0.5, .m = m.op};
   st = moho_solve("cgls", d.op, y, NULL, &p, &s);
   TAP_OK(!st && off(s.x, want, 7) < 1e-7, "cgls with a diagonal M, %s (%.1e)", moho_dtype_name(t), off(s.x, want, 7));
   TAP_OK(near(s.at.rnorm, residual(&d, s.x, yv), 1e-8), "  rnorm is the residual's");
@@ -346,7 +220,7 @@ static void preconditioned(moho_dtype t)
   TAP_OK(!st && off(s.x, want, 7) > 1e-3, "  which it needs (%.1e without)", off(s.x, want, 7));
   moho_solution_clear(&s);
   memcpy(m.a, inv, sizeof inv);
-  p = (moho_solve_par){ .niter = 2, .damp = 0.5, .m = m.op };
+  p = (moho_solve_par){.niter = 2, .damp = 0.5, .m = m.op};
   st = moho_solve("cgls", d.op, y, NULL, &p, &s);
   TAP_OK(!st && off(s.x, want, 7) < 1e-8, "  two iterations with the inverse as M (%.1e)", off(s.x, want, 7));
   moho_solution_clear(&s);
@@ -358,7 +232,7 @@ static void preconditioned(moho_dtype t)
     for (int j = 0; j < 7; j++) m.a[i * 7 + j] = i == j ? pow(64, -j) : 0;
   }
   moho_array *b = vector(t, 7, bv);
-  p = (moho_solve_par){ .niter = 14, .m = m.op };
+  p = (moho_solve_par){.niter = 14, .m = m.op};
   st = moho_solve("cg", g.op, b, NULL, &p, &s);
   TAP_OK(!st && off(s.x, want, 7) < 1e-7, "cg with a diagonal M, %s (%.1e)", moho_dtype_name(t), off(s.x, want, 7));
   moho_solution_clear(&s);
@@ -381,7 +255,7 @@ static void preconditioned(moho_dtype t)
 
 /* ---- reasons to stop ------------------------------------------------------------------------------------------ */
 
-static const char *const all[] = { "cg", "cgls", "lsqr" };
+static const char *const all[] = {"cg", "cgls", "lsqr"};
 
 typedef struct record {
   int calls, last, stop_at;
@@ -396,7 +270,11 @@ static moho_status watch(void *user, const moho_progress *at)
   record *r = user;
   moho_mem m;
   moho_ctx_mem(cpu, &m);
-  if (at->iter == 0) { r->allocs = m.allocs; r->blocks = m.blocks; r->steady = true; }
+  if (at->iter == 0) {
+    r->allocs = m.allocs;
+    r->blocks = m.blocks;
+    r->steady = true;
+  }
   if (m.allocs != r->allocs || m.blocks != r->blocks) r->steady = false;
   r->calls++;
   r->last = at->iter;
@@ -407,115 +285,155 @@ static moho_status watch(void *user, const moho_progress *at)
   return MOHO_OK;
 }
 
-static void reasons(const char *method)
+/* A positive system, what solves it, and parameters with a monitor. */
+typedef struct problem {
+  dense d;
+  cx want[9];
+  moho_array *y, *x0, *none;
+  record r;
+  moho_solve_par p;
+} problem;
+
+static void problem_make(problem *q)
 {
-  dense d = { 0 };
-  cx yv[9], want[9], zero[9] = { 0 };
+  cx yv[9];
+  memset(q, 0, sizeof *q);
+  make(&q->d, MOHO_F64, 9, 9);
+  for (int i = 0; i < 9; i++)
+    for (int j = 0; j < 9; j++) q->d.a[i * 9 + j] = (i == j) * (2 + i) + exp(-abs(i - j));
+  data(yv, 9, MOHO_F64);
+  dense_solution(&q->d, yv, 0, q->want, NULL);
+  q->y = vector(MOHO_F64, 9, yv);
+  q->x0 = vector(MOHO_F64, 9, q->want);
+  q->none = vector(MOHO_F64, 9, NULL);
+  q->p = (moho_solve_par){.niter = 50, .every = 1, .monitor = watch, .user = &q->r};
+}
+
+static void problem_free(problem *q)
+{
+  moho_array_unref(q->y);
+  moho_array_unref(q->x0);
+  moho_array_unref(q->none);
+  moho_op_unref(q->d.op);
+}
+
+static void converges(problem *q, const char *method)
+{
   moho_solution s;
   moho_status st;
-  record r = { 0 };
   bool lsqr = strcmp(method, "lsqr") == 0;
-  make(&d, MOHO_F64, 9, 9);
-  for (int i = 0; i < 9; i++)
-    for (int j = 0; j < 9; j++) d.a[i * 9 + j] = (i == j) * (2 + i) + exp(-abs(i - j));   /* positive definite */
-  data(yv, 9, MOHO_F64);
-  dense_solution(&d, yv, 0, want, NULL);
-  moho_array *y = vector(MOHO_F64, 9, yv), *x0 = vector(MOHO_F64, 9, want), *none = vector(MOHO_F64, 9, zero);
-  moho_solve_par p = { .niter = 50, .tol = 1e-6, .atol = 1e-6, .btol = 1e-6, .every = 1, .monitor = watch, .user = &r };
-
-  st = moho_solve(method, d.op, y, NULL, &p, &s);
-  TAP_OK(!st && s.reason == MOHO_CONVERGED && s.at.iter < 12 && off(s.x, want, 9) < 1e-5, "%s converges", method);
-  TAP_OK(r.steady && r.calls == s.at.iter + 1 && r.last == s.at.iter, "  nothing is allocated in the loop; the monitor sees each iteration");
+  q->p.tol = q->p.atol = q->p.btol = 1e-6;
+  st = moho_solve(method, q->d.op, q->y, NULL, &q->p, &s);
+  TAP_OK(!st && s.reason == MOHO_CONVERGED && s.at.iter < 12 && off(s.x, q->want, 9) < 1e-5, "%s converges", method);
+  TAP_OK(q->r.steady && q->r.calls == s.at.iter + 1 && q->r.last == s.at.iter,
+         "  nothing is allocated in the loop; the monitor sees each iteration");
   TAP_OK(s.nhistory == s.at.iter + 1 && s.history[s.at.iter] == s.at.rnorm && s.seconds > 0, "  history is complete");
   moho_solution_clear(&s);
 
-  d.forwards = d.adjoints = 0;
-  st = moho_solve(method, d.op, none, x0, &p, &s);
+  q->d.forwards = q->d.adjoints = 0;
+  st = moho_solve(method, q->d.op, q->none, q->x0, &q->p, &s);
   TAP_OK(!st && s.reason == MOHO_CONVERGED && s.at.iter == 0 && cabs(get(s.x, 4)) == 0 && s.at.xnorm == 0 &&
-         d.forwards + d.adjoints == 0 && s.at.rnorm == 0 && s.nhistory == 1, "%s: y = 0 gives 0 at once", method);
+             q->d.forwards + q->d.adjoints == 0 && s.at.rnorm == 0 && s.nhistory == 1,
+         "%s: y = 0 gives 0 at once", method);
   TAP_OK(s.istop == (lsqr ? 0 : 1), "  istop");
   moho_solution_clear(&s);
-  st = moho_solve(method, d.op, y, x0, &p, &s);
-  TAP_OK(!st && s.reason == MOHO_CONVERGED && s.at.iter <= 1 && off(s.x, want, 9) < 1e-12, "%s: an exact x0 (%d its)", method, s.at.iter);
+  st = moho_solve(method, q->d.op, q->y, q->x0, &q->p, &s);
+  TAP_OK(!st && s.reason == MOHO_CONVERGED && s.at.iter <= 1 && off(s.x, q->want, 9) < 1e-12,
+         "%s: an exact x0 (%d its)", method, s.at.iter);
   moho_solution_clear(&s);
-  p.niter = 0;
-  st = moho_solve(method, d.op, y, x0, &p, &s);
-  TAP_OK(!st && off(s.x, want, 9) == 0, "%s: no iterations give x0", method);
+  q->p.niter = 0;
+  st = moho_solve(method, q->d.op, q->y, q->x0, &q->p, &s);
+  TAP_OK(!st && off(s.x, q->want, 9) == 0, "%s: no iterations give x0", method);
   moho_solution_clear(&s);
-  st = moho_solve(method, d.op, y, NULL, &p, &s);
+  st = moho_solve(method, q->d.op, q->y, NULL, &q->p, &s);
   TAP_OK(!st && s.reason == MOHO_NITER && s.istop == (lsqr ? 7 : 2) && s.at.iter == 0, "  or zero");
   moho_solution_clear(&s);
-  p.niter = 50;
-
-  p.tol = p.atol = p.btol = 0;
-  st = moho_solve(method, d.op, y, NULL, &p, &s);
-  TAP_OK(!st && (s.reason == MOHO_CONVERGED || s.reason == MOHO_STALLED) && s.at.iter < 20 && off(s.x, want, 9) < 1e-13,
-         "%s without tolerances: to the working precision (%s, %d its, %.1e)", method, moho_reason_name(s.reason), s.at.iter, off(s.x, want, 9));
+  q->p.niter = 50;
+  q->p.tol = q->p.atol = q->p.btol = 0;
+  st = moho_solve(method, q->d.op, q->y, NULL, &q->p, &s);
+  TAP_OK(!st && (s.reason == MOHO_CONVERGED || s.reason == MOHO_STALLED) && s.at.iter < 20 &&
+             off(s.x, q->want, 9) < 1e-13,
+         "%s without tolerances: to the working precision (%s, %d its, %.1e)", method, moho_reason_name(s.reason),
+         s.at.iter, off(s.x, q->want, 9));
   moho_solution_clear(&s);
+}
 
-  set(none, 3, NAN);
-  st = moho_solve(method, d.op, none, NULL, &p, &s);
+static void not_a_number(problem *q, const char *method)
+{
+  moho_solution s;
+  moho_status st;
+  bool lsqr = strcmp(method, "lsqr") == 0;
+  set(q->none, 3, NAN);
+  st = moho_solve(method, q->d.op, q->none, NULL, &q->p, &s);
   TAP_OK(!st && s.reason == MOHO_NAN && s.at.iter == 0 && s.istop == (lsqr ? -1 : 2), "%s: not-a-number in y", method);
   moho_solution_clear(&s);
-  st = moho_solve(method, d.op, y, none, &p, &s);
+  st = moho_solve(method, q->d.op, q->y, q->none, &q->p, &s);
   TAP_OK(!st && s.reason == MOHO_NAN && isnan(s.at.rnorm), "%s: not-a-number in x0", method);
   moho_solution_clear(&s);
-  d.poison_at = d.forwards + d.adjoints + 6;
-  st = moho_solve(method, d.op, y, NULL, &p, &s);
-  TAP_OK(!st && s.reason == MOHO_NAN && s.at.iter >= 1 && isfinite(s.at.xnorm), "%s: the operator gives not-a-number", method);
+  q->d.poison_at = q->d.forwards + q->d.adjoints + 6;
+  st = moho_solve(method, q->d.op, q->y, NULL, &q->p, &s);
+  TAP_OK(!st && s.reason == MOHO_NAN && s.at.iter >= 1 && isfinite(s.at.xnorm), "%s: the operator gives not-a-number",
+         method);
   moho_solution_clear(&s);
+}
 
-  r = (record){ .stop_at = 2, .failure = MOHO_ESTOP };
-  st = moho_solve(method, d.op, y, NULL, &p, &s);
-  TAP_OK(!st && s.reason == MOHO_CALLBACK && s.at.iter == 2 && s.istop == (lsqr ? 7 : 2), "%s: the monitor stops", method);
+static void stopped(problem *q, const char *method)
+{
+  moho_solution s;
+  moho_status st;
+  bool lsqr = strcmp(method, "lsqr") == 0;
+  q->r = (record){.stop_at = 2, .failure = MOHO_ESTOP};
+  st = moho_solve(method, q->d.op, q->y, NULL, &q->p, &s);
+  TAP_OK(!st && s.reason == MOHO_CALLBACK && s.at.iter == 2 && s.istop == (lsqr ? 7 : 2), "%s: the monitor stops",
+         method);
   moho_solution_clear(&s);
-  r = (record){ .stop_at = 2, .failure = MOHO_ECALLBACK };
-  TAP_FAILS(moho_solve(method, d.op, y, NULL, &p, &s), MOHO_ECALLBACK, "the monitor failed");
+  q->r = (record){.stop_at = 2, .failure = MOHO_ECALLBACK};
+  TAP_FAILS(moho_solve(method, q->d.op, q->y, NULL, &q->p, &s), MOHO_ECALLBACK, "the monitor failed");
   TAP_OK(s.x && s.nhistory == 3, "  and the iterate is there");
   moho_solution_clear(&s);
-  r = (record){ .stop_at = 3, .interrupt = true };
-  st = moho_solve(method, d.op, y, NULL, &p, &s);
+  q->r = (record){.stop_at = 3, .interrupt = true};
+  st = moho_solve(method, q->d.op, q->y, NULL, &q->p, &s);
   TAP_OK(!st && s.reason == MOHO_INTERRUPTED && s.at.iter == 3, "%s: the stop flag", method);
   moho_solution_clear(&s);
-  r = (record){ .stop_at = 3, .interrupt = true, .failure = MOHO_ECALLBACK };
+  q->r = (record){.stop_at = 3, .interrupt = true, .failure = MOHO_ECALLBACK};
   moho_stop_set(false);
-  st = moho_solve(method, d.op, y, NULL, &p, &s);
+  st = moho_solve(method, q->d.op, q->y, NULL, &q->p, &s);
   TAP_OK(!st && s.reason == MOHO_INTERRUPTED, "  also when a function was interrupted");
   moho_solution_clear(&s);
   moho_stop_set(false);
-  r = (record){ 0 };
-  p.every = 3;
-  p.niter = 7;
-  st = moho_solve(method, d.op, y, NULL, &p, &s);
-  TAP_OK(!st && r.calls == 3 && r.last == 6, "%s: every third iteration", method);
+  q->r = (record){0};
+  q->p.every = 3;
+  q->p.niter = 7;
+  st = moho_solve(method, q->d.op, q->y, NULL, &q->p, &s);
+  TAP_OK(!st && q->r.calls == 3 && q->r.last == 6, "%s: every third iteration", method);
   moho_solution_clear(&s);
-  p.timeout = 1e-9;
-  st = moho_solve(method, d.op, y, NULL, &p, &s);
+  q->p.timeout = 1e-9;
+  st = moho_solve(method, q->d.op, q->y, NULL, &q->p, &s);
   TAP_OK(!st && s.reason == MOHO_TIMEOUT, "%s: out of time", method);
   moho_solution_clear(&s);
-  p.timeout = 0;
+  q->p.timeout = 0;
+}
 
-  d.fail_at = d.forwards + d.adjoints + 5;
-  d.failure = MOHO_EDEVICE;
-  TAP_FAILS(moho_solve(method, d.op, y, NULL, &p, &s), MOHO_EDEVICE, "on purpose");
+static void fails(problem *q, const char *method)
+{
+  moho_solution s;
+  q->d.fail_at = q->d.forwards + q->d.adjoints + 5;
+  q->d.failure = MOHO_EDEVICE;
+  TAP_FAILS(moho_solve(method, q->d.op, q->y, NULL, &q->p, &s), MOHO_EDEVICE, "on purpose");
   TAP_OK(s.x && s.nhistory >= 2 && s.reason == MOHO_RUNNING, "  and the iterate is there");
   moho_solution_clear(&s);
-  d.fail_at = d.forwards + d.adjoints + 1;
-  TAP_FAILS(moho_solve(method, d.op, y, x0, &p, &s), MOHO_EDEVICE, "on purpose");
+  q->d.fail_at = q->d.forwards + q->d.adjoints + 1;
+  TAP_FAILS(moho_solve(method, q->d.op, q->y, q->x0, &q->p, &s), MOHO_EDEVICE, "on purpose");
   TAP_OK(!s.x && !s.history, "  nothing is left of a run that did not start");
-  moho_array_unref(y);
-  moho_array_unref(x0);
-  moho_array_unref(none);
-  moho_op_unref(d.op);
 }
 
 static void wrong_operators(void)
 {
-  dense d = { 0 };
+  dense d = {0};
   cx yv[9];
   moho_solution s;
   moho_status st;
-  moho_solve_par p = { .niter = 400 };
+  moho_solve_par p = {.niter = 400};
   make(&d, MOHO_F64, 9, 9);
   for (int i = 0; i < 9; i++) d.a[i * 10] = i - 3.5;
   data(yv, 9, MOHO_F64);
@@ -529,7 +447,8 @@ static void wrong_operators(void)
   TAP_OK(!st && s.reason == MOHO_DIVERGED, "cgls: the adjoint's sign is wrong (%s)", moho_reason_name(s.reason));
   moho_solution_clear(&s);
   st = moho_solve("lsqr", d.op, y, NULL, &p, &s);
-  TAP_OK(!st && s.reason == MOHO_DIVERGED, "lsqr likewise (%s, %g, %g)", moho_reason_name(s.reason), s.at.rnorm, s.history[0]);
+  TAP_OK(!st && s.reason == MOHO_DIVERGED, "lsqr likewise (%s, %g, %g)", moho_reason_name(s.reason), s.at.rnorm,
+         s.history[0]);
   TAP_OK(near(s.at.rnorm, residual(&d, s.x, yv), 1e-8), "  and rnorm is still the residual's");
   moho_solution_clear(&s);
   d.twist = 1;
@@ -556,33 +475,36 @@ static void wrong_operators(void)
 
 static void misuse(void)
 {
-  dense d = { 0 };
+  dense d = {0};
   cx yv[12];
   moho_solution s;
-  moho_solve_par p = { .niter = 3 };
+  moho_solve_par p = {.niter = 3};
   make(&d, MOHO_F64, 12, 8);
   fill(&d, MOHO_F64);
   data(yv, 12, MOHO_F64);
   moho_array *y = vector(MOHO_F64, 12, yv), *single = vector(MOHO_F32, 12, yv), *small = vector(MOHO_F64, 8, yv);
   TAP_FAILS(moho_solve("gmres", d.op, y, NULL, &p, &s), MOHO_EINVAL, "no solver 'gmres'");
   TAP_FAILS(moho_solve("cg", d.op, y, NULL, &p, &s), MOHO_EINVAL, "from a space to itself");
-  TAP_FAILS(moho_solve("lsqr", d.op, small, NULL, &p, &s), MOHO_EINVAL, "array f64 (12) on cpu, as the operator's range, got array f64 (8) on cpu");
+  TAP_FAILS(moho_solve("lsqr", d.op, small, NULL, &p, &s), MOHO_EINVAL,
+            "array f64 (12) on cpu, as the operator's range, got array f64 (8) on cpu");
   TAP_FAILS(moho_solve("cgls", d.op, single, NULL, &p, &s), MOHO_EINVAL, "use y:astype(\"f64\")");
   TAP_FAILS(moho_solve("cgls", d.op, y, y, &p, &s), MOHO_EINVAL, "'x0'");
   p.damp = NAN;
   TAP_FAILS(moho_solve("cgls", d.op, y, NULL, &p, &s), MOHO_EINVAL, "'damp'");
-  p = (moho_solve_par){ .niter = -1 };
+  p = (moho_solve_par){.niter = -1};
   TAP_FAILS(moho_solve("cgls", d.op, y, NULL, &p, &s), MOHO_EINVAL, "'niter'");
-  TAP_OK(strcmp(moho_reason_name(MOHO_TIMEOUT), "timeout") == 0 && strcmp(moho_reason_name((moho_reason)99), "unknown") == 0, "names of reasons");
+  TAP_OK(strcmp(moho_reason_name(MOHO_TIMEOUT), "timeout") == 0 &&
+             strcmp(moho_reason_name((moho_reason)99), "unknown") == 0,
+         "names of reasons");
 
   /* strided data, a long history */
-  moho_shape two = { 2, { 12, 2 } };
+  moho_shape two = {2, {12, 2}};
   moho_array *wide, *strided;
-  int64_t start[] = { 0, 1 }, count[] = { 12, -1 }, step[] = { 1, 1 };
+  int64_t start[] = {0, 1}, count[] = {12, -1}, step[] = {1, 1};
   TAP_RUNS(moho_array_zeros(cpu, MOHO_F64, &two, &wide));
   TAP_RUNS(moho_array_slice(wide, start, count, step, &strided));
   TAP_RUNS(moho_array_copy(y, strided));
-  p = (moho_solve_par){ .niter = 3 };
+  p = (moho_solve_par){.niter = 3};
   moho_solution t;
   TAP_RUNS(moho_solve("lsqr", d.op, strided, NULL, &p, &s));
   TAP_RUNS(moho_solve("lsqr", d.op, y, NULL, &p, &t));
@@ -609,7 +531,15 @@ int main(void)
   same_path(MOHO_C128, 0.7);
   preconditioned(MOHO_F64);
   preconditioned(MOHO_C128);
-  for (int i = 0; i < 3; i++) reasons(all[i]);
+  for (int i = 0; i < 3; i++) {
+    static void (*const test[])(problem *, const char *) = {converges, not_a_number, stopped, fails};
+    for (int k = 0; k < 4; k++) {
+      problem q;
+      problem_make(&q);
+      test[k](&q, all[i]);
+      problem_free(&q);
+    }
+  }
   wrong_operators();
   misuse();
   moho_ctx_mem(cpu, &after);

@@ -11,9 +11,11 @@ local first = { "x[1]", 14, nil, "first" }
 local columns = {
   cg = { iteration, first, { "r2norm", 16, "%16.4e", "rnorm" } },
   cgls = { iteration, first, { "r1norm", 16, "%16.4e", "rnorm" }, { "r2norm", 16, "%16.4e", "r2norm" } },
-  lsqr = { iteration, first, { "r1norm", 12, "%12.3e", "rnorm" }, { "r2norm", 12, "%12.3e", "r2norm" },
+  lsqr = {
+    iteration, first, { "r1norm", 12, "%12.3e", "rnorm" }, { "r2norm", 12, "%12.3e", "r2norm" },
     { "Compatible", 12, "%12.1e", "test1" }, { "LS", 10, "%10.1e", "test2" }, { "Norm A", 10, "%10.1e", "anorm" },
-    { "Cond A", 10, "%10.1e", "acond" } },
+    { "Cond A", 10, "%10.1e", "acond" },
+  },
 }
 local minimised = {
   cg = "A x = y, A Hermitian and positive definite",
@@ -21,7 +23,8 @@ local minimised = {
   lsqr = "min ||y - A x||^2 + damp^2 ||x||^2",
 }
 local parameters = {
-  cg = { "tol", "niter" }, cgls = { "damp", "tol", "niter" }, lsqr = { "damp", "atol", "btol", "conlim", "var", "niter" },
+  cg = { "tol", "niter" }, cgls = { "damp", "tol", "niter" },
+  lsqr = { "damp", "atol", "btol", "conlim", "var", "niter" },
 }
 local stop_text = {
   converged = "a tolerance is met", niter = "the iteration limit", stalled = "the limit of the working precision",
@@ -30,19 +33,21 @@ local stop_text = {
   interrupted = "interrupted", callback = "stopped by the callback", timeout = "out of time",
 }
 local lsqr_text = {
-  [0] = "the start is the exact solution", "A x = y is solved to atol, btol", "the least squares problem is solved to atol",
-  "the estimated condition number passed conlim", "A x = y is solved to the working precision",
-  "the least squares problem is solved to the working precision", "the condition number is too large for the working precision",
+  [0] = "the start is the exact solution", "A x = y is solved to atol, btol",
+  "the least squares problem is solved to atol", "the estimated condition number passed conlim",
+  "A x = y is solved to the working precision", "the least squares problem is solved to the working precision",
+  "the condition number is too large for the working precision",
 }
 
 local function complex_text(z)
-  return type(z) == "number" and ("%14.4e"):format(z) or ("%11.2e%+.2ei"):format(tonumber(z.re), tonumber(z.im))
+  if type(z) == "number" then return ("%14.4e"):format(z) end
+  return ("%11.2e%+.2ei"):format(tonumber(z.re), tonumber(z.im))
 end
 
 local Show = {}
 Show.__index = Show
 
--- Every row up to 40 iterations; beyond, the first and the last ten and every (niter/10)-th. A number is a step of its own.
+-- Every row up to 40 iterations; beyond, the first and last ten and every (niter/10)-th. A number is a step of its own.
 local function show_new(method, o)
   local complex = o.A.dtype == "c64" or o.A.dtype == "c128"
   local self = setmetatable({ method = method, niter = o.niter, columns = columns[method] }, Show)
@@ -75,7 +80,7 @@ function Show:row(at)
   local cells = {}
   for i, c in ipairs(self.columns) do
     local v = at[c[4]]
-    if c[4] == "first" then cells[i] = ("%" .. self.first_width .. "s"):format(complex_text(v)) else cells[i] = c[3]:format(v) end
+    cells[i] = c[4] == "first" and ("%" .. self.first_width .. "s"):format(complex_text(v)) or c[3]:format(v)
   end
   io.write(table.concat(cells), "\n")
   self.printed = at.niter
@@ -94,10 +99,11 @@ function Show:foot(x, info)
   if self.last and self.printed ~= info.niter and self.last.niter == info.niter then self:row(self.last) end
   local text = stop_text[info.reason]
   if self.method == "lsqr" and lsqr_text[info.istop] then text = lsqr_text[info.istop] end
-  io.write(self.rule, "\n", ("%s (%s), istop = %d\n"):format(info.reason, text, info.istop))
-  io.write(("Iterations = %d   r1norm = %.4e   r2norm = %.4e   gradient = %.2e\n"):format(info.niter, info.rnorm, info.r2norm, info.arnorm))
-  io.write(("Norm A = %.2e   Cond A = %.2e   Norm x = %.4e   Total time (s) = %.2f\n"):format(info.anorm, info.acond, info.xnorm, info.seconds))
-  io.write(self.rule, "\n")
+  io.write(self.rule, "\n", ("%s (%s), istop = %d\n"):format(info.reason, text, info.istop),
+    ("Iterations = %d   r1norm = %.4e   r2norm = %.4e   gradient = %.2e\n"):format(info.niter, info.rnorm,
+      info.r2norm, info.arnorm),
+    ("Norm A = %.2e   Cond A = %.2e   Norm x = %.4e   Total time (s) = %.2f\n"):format(info.anorm, info.acond,
+      info.xnorm, info.seconds), self.rule, "\n")
 end
 
 -- ---- the call ----------------------------------------------------------------------
@@ -116,8 +122,8 @@ end
 local function solve(method, o)
   local show = o.show and show_new(method, o) or nil
   local par = {
-    niter = o.niter, every = show and 1 or o.every, tol = o.tol, damp = o.damp, atol = o.atol, btol = o.btol, conlim = o.conlim,
-    var = o.var, M = o.M, timeout = o.timeout, on_interrupt = o.on_interrupt,
+    niter = o.niter, every = show and 1 or o.every, tol = o.tol, damp = o.damp, atol = o.atol, btol = o.btol,
+    conlim = o.conlim, var = o.var, M = o.M, timeout = o.timeout, on_interrupt = o.on_interrupt,
   }
   local x, info = core.solve(method, o.A, o.y, o.x0, par, monitor_of(o, show))
   if show then show:foot(x, info) end
@@ -131,52 +137,66 @@ local A = { "A", "operator", need = true, help = "the operator, A.dimsd <- A.dim
 local y = { "y", "array", need = true, help = "data, A.dimsd or flat; dtype and device of A's range" }
 local x0 = { "x0", "array", help = "start, A.dims or flat; not changed; absent: zero" }
 local niter = { "niter", "integer", default = 10, min = 0, max = max, help = "most iterations" }
-local tol = { "tol", "number", default = 1e-4, min = 0, help = "stop when the norm of the gradient is below tol times its first value; 0: off" }
+local tol = {
+  "tol", "number", default = 1e-4, min = 0,
+  help = "stop when the norm of the gradient is below tol times its first value; 0: off",
+}
 local damp = { "damp", "number", default = 0, min = 0, help = "weight of ||x||, squared in what is minimised" }
-local M = { "M", "operator", help = "preconditioner, any Hermitian positive operator A.dims <- A.dims, about the inverse of A (cg), of A'A + damp^2 (cgls)" }
+local M = {
+  "M", "operator",
+  help = "preconditioner: a Hermitian positive operator A.dims <- A.dims, about A^-1 (cg), (A'A + damp^2)^-1 (cgls)",
+}
 local common = {
-  { "callback", "function", help = "called with a table {niter, rnorm, r2norm, arnorm, xnorm, anorm, acond, x} after iterations; false stops. x is the iterate itself: read it, copy it to keep it" },
+  { "callback", "function",
+    help = "called with a table {niter, rnorm, r2norm, arnorm, xnorm, anorm, acond, x} after iterations; false stops. "
+      .. "x is the iterate itself: read it, copy it to keep it" },
   { "every", "integer", default = 1, min = 1, max = max, help = "iterations between callbacks" },
   { "show", "boolean|integer", default = false, help = "print a table; a number: every so many iterations" },
   { "timeout", "number", default = 0, min = 0, help = "seconds, checked after each iteration; 0: none" },
   { "on_interrupt", "string", choices = { "return", "raise" },
-    help = "Ctrl-C: give back x with reason \"interrupted\", or raise; absent: return at the prompt, raise in scripts" },
+    help = "Ctrl-C: give x back, reason \"interrupted\", or raise; absent: return at the prompt, raise in scripts" },
 }
 local reasons = [[
-info.reason is a word: converged, niter, stalled, breakdown, diverged, nan, indefinite, interrupted, callback or timeout. info.rnorm is
-||y - A x||, info.history the same for iterations 0 to info.niter; also r2norm = sqrt(rnorm^2 + damp^2 xnorm^2), arnorm (the gradient
-A.H * (y - A x) - damp^2 x), xnorm, anorm and acond (norm and condition of A, estimated), istop, seconds.]]
+info.reason is a word: converged, niter, stalled, breakdown, diverged, nan, indefinite, interrupted, callback or
+timeout. info.rnorm is ||y - A x||, info.history the same for iterations 0 to info.niter; also r2norm =
+sqrt(rnorm^2 + damp^2 xnorm^2), arnorm (norm of the gradient A'(y - A x) - damp^2 x), xnorm, anorm and acond (norm and
+condition of A, estimated), istop, seconds.]]
 
 local function declare(name, args, help, source)
   for _, a in ipairs(common) do args[#args + 1] = a end
   solvers[name] = schema.fn{
-    name = name, group = "solvers", help = help .. "\n" .. reasons, args = args, returns = "array A.dims, table", source = source,
-    call = function(o) return solve(name, o) end,
+    name = name, group = "solvers", help = help .. "\n" .. reasons, args = args, returns = "array A.dims, table",
+    source = source, call = function(o) return solve(name, o) end,
   }
 end
 
 declare("cg", { A, y, x0, niter, tol, M }, [[
-Solves A x = y for a Hermitian positive definite A by conjugate gradients. Stops when ||y - A x|| is below tol times its first value, at
-the working precision, at negative curvature (reason indefinite) or after niter iterations. One forward an iteration, one more for an x0.]],
-  "Hestenes and Stiefel 1952")
+Solves A x = y for a Hermitian positive definite A by conjugate gradients. Stops when ||y - A x|| is below tol times
+its first value, at the working precision, at negative curvature (reason indefinite) or after niter iterations. One
+forward an iteration, one more for an x0. istop: 1 converged, 2 otherwise.]],
+  "Hestenes and Stiefel 1952, Journal of Research of the National Bureau of Standards 49, 409-436")
 
 declare("cgls", { A, y, x0, niter, damp, tol, M }, [[
-Minimises ||y - A x||^2 + damp^2 ||x||^2 by conjugate gradients on the normal equations, which are not formed. x0 is only a start: damp
-penalises x itself. Stops when the gradient is below tol times its first value, at the working precision or after niter iterations.
-One forward and one adjoint an iteration, one adjoint more at the start (and one forward for an x0). istop: 1 converged, 2 otherwise.]],
-  "Hestenes and Stiefel 1952; Bjorck 1996, algorithm 7.4.1")
+Minimises ||y - A x||^2 + damp^2 ||x||^2 by conjugate gradients on the normal equations, which are not formed. x0 is
+only a start: damp penalises x itself. Stops when the gradient is below tol times its first value, at the working
+precision or after niter iterations. One forward and one adjoint an iteration, one adjoint more at the start (and one
+forward for an x0). istop: 1 converged, 2 otherwise.]],
+  "Hestenes and Stiefel 1952; Bjorck 1996, Numerical methods for least squares problems, algorithm 7.4.1")
 
 declare("lsqr", {
   A, y, x0, niter, damp,
-  { "atol", "number", default = 1e-8, min = 0, help = "relative error of A; stops when ||A'r|| <= atol ||A|| ||r||; 0: off" },
-  { "btol", "number", default = 1e-8, min = 0, help = "relative error of y; stops when ||r|| <= btol ||y|| + atol ||A|| ||x||; 0 with atol = 0: off" },
-  { "conlim", "number", default = 1e8, min = 0, help = "stops when the estimated condition number passes this; 0: off" },
-  { "var", "boolean", default = true, help = "estimate the diagonal of the inverse of A'A + damp^2, as info.var (A.dims)" },
+  { "atol", "number", default = 1e-8, min = 0,
+    help = "relative error of A: stop when ||A'r|| <= atol ||A|| ||r||, r the residual with damp's part; 0: off" },
+  { "btol", "number", default = 1e-8, min = 0,
+    help = "relative error of y: stop when ||r|| <= btol ||y|| + atol ||A|| ||x||; 0, and atol = 0: off" },
+  { "conlim", "number", default = 1e8, min = 0, help = "stop when the estimated condition number passes this; 0: off" },
+  { "var", "boolean", default = true, help = "estimate the diagonal of (A'A + damp^2)^-1, as info.var (A.dims)" },
 }, [[
-Minimises ||y - A x||^2 + damp^2 ||x||^2 by Golub-Kahan bidiagonalisation; the iterates of cgls, with less loss when A is ill-conditioned. x0 is
-only a start: damp penalises x itself. One forward and one adjoint an iteration, one adjoint more at the start (and one forward for an x0).
-istop: 0 the start is the solution, 1 A x = y solved to atol and btol, 2 least squares solved to atol, 3 conlim passed, 4 to 6 the same
-at the working precision (reason stalled), 7 a limit, -1 none of them.]],
+Minimises ||y - A x||^2 + damp^2 ||x||^2 by Golub-Kahan bidiagonalisation: the iterates of cgls, with less loss when A
+is ill-conditioned. x0 is only a start: damp penalises x itself. One forward and one adjoint an iteration, one adjoint
+more at the start (and one forward for an x0). istop: 0 the start is the solution, 1 A x = y solved to atol and btol,
+2 least squares solved to atol, 3 conlim passed, 4 to 6 the same at the working precision (reason stalled), 7 a limit,
+-1 none of them.]],
   "Paige and Saunders 1982, ACM Transactions on Mathematical Software 8, 43-71 and 195-209")
 
 return solvers

@@ -1,11 +1,14 @@
-/* Solvers in Lua: moho.core.solve(method, A, y, x0, par, monitor), wrapped by lua/moho/solvers.lua. The solution lives in a box of its
-   own while Lua's tables are made from it, so that an error on the way drops it. */
+/* Solvers in Lua: moho.core.solve(method, A, y, x0, par, monitor), wrapped by lua/moho/solvers.lua. The solution lives
+   in a box of its own while Lua's tables are made from it, so that an error on the way drops it. */
 #include <string.h>
 #include "bind/lmoho.h"
 
 #define SOLUTION "moho.solution"
 
-typedef struct watcher { lua_State *L; int call, fn; } watcher;   /* stack places: protected part, user's function */
+typedef struct watcher {
+  lua_State *L;
+  int call, fn;
+} watcher; /* stack places: protected part, user's function */
 
 static int solution_gc(lua_State *L)
 {
@@ -57,7 +60,7 @@ static int call_monitor(lua_State *L)
   lmoho_pushscalar(L, at->first, moho_dtype_complex(at->x->type));
   lua_setfield(L, -2, "first");
   moho_array **x = lmoho_newarray(L);
-  *x = (moho_array *)at->x;               /* the iterate itself: the box holds a reference, writing to it is at own risk */
+  *x = (moho_array *)at->x; /* the iterate itself: the box holds a reference, writing to it is at own risk */
   moho_array_ref(*x);
   lua_setfield(L, -2, "x");
   lua_call(L, 1, 1);
@@ -82,7 +85,7 @@ static moho_status monitor(void *user, const moho_progress *at)
 static double par_number(lua_State *L, int i, const char *key)
 {
   lua_getfield(L, i, key);
-  double v = lua_tonumber(L, -1);         /* nil: 0, which is off or none everywhere */
+  double v = lua_tonumber(L, -1); /* nil: 0, which is off or none everywhere */
   lua_pop(L, 1);
   return v;
 }
@@ -137,7 +140,7 @@ static void push_info(lua_State *L, moho_solution *s, bool lsqr)
 /* solve(method, A, y, x0 or nil, par, monitor or nil) -> x, info */
 static int solve(lua_State *L)
 {
-  moho_solve_par par = { 0 };
+  moho_solve_par par = {0};
   lua_settop(L, 6);
   const char *method = luaL_checkstring(L, 1);
   moho_op *a = lmoho_toop(L, 2, method, "A");
@@ -154,10 +157,10 @@ static int solve(lua_State *L)
   par.timeout = par_number(L, 5, "timeout");
   par.var = par_bool(L, 5, "var");
   bool keep = keeps(L, 5);
-  lua_getfield(L, 5, "M");                /* stays on the stack  */
+  lua_getfield(L, 5, "M"); /* stays on the stack  */
   if (!lua_isnil(L, -1)) par.m = lmoho_toop(L, -1, method, "M");
   lua_pushcfunction(L, call_monitor);
-  watcher w = { L, lua_gettop(L), 6 };
+  watcher w = {L, lua_gettop(L), 6};
   if (!lua_isnil(L, 6)) {
     par.monitor = monitor;
     par.user = &w;
@@ -168,7 +171,7 @@ static int solve(lua_State *L)
   moho_solution *s = new_solution(L);
   lmoho_origin(L);
   moho_status st = moho_solve(method, a, y, x0, &par, s);
-  if (st == MOHO_ENOMEM && s->nhistory == 0) {        /* before the loop: once more, after what Lua forgot has gone */
+  if (st == MOHO_ENOMEM && s->nhistory == 0) { /* before the loop: once more, after what Lua forgot has gone */
     lua_gc(L, LUA_GCCOLLECT, 0);
     lua_gc(L, LUA_GCCOLLECT, 0);
     moho_ctx_trim(a->dom_ctx);
@@ -182,7 +185,7 @@ static int solve(lua_State *L)
     if (stopped) return lmoho_error(L, method, "interrupted");
     lmoho_check(L, st, method);
   }
-  if (s->reason == MOHO_INTERRUPTED) moho_stop_set(false);   /* answered */
+  if (s->reason == MOHO_INTERRUPTED) moho_stop_set(false); /* answered */
   *x = s->x;
   s->x = NULL;
   push_info(L, s, strcmp(method, "lsqr") == 0);

@@ -1,10 +1,12 @@
-/* Conjugate gradients for A x = y, A Hermitian and positive definite (Hestenes and Stiefel 1952), with a preconditioner M about A^-1.
-   The residual is the gradient. One forward an iteration, one more for an x0. The coefficients are those of a Lanczos process: its
-   tridiagonal T gives anorm = ||T||_F, and sum ||p||^2 / (p, A p) = trace T^-1. */
+/* Conjugate gradients for A x = y, A Hermitian and positive definite (Hestenes and Stiefel 1952), with a preconditioner
+   M about A^-1. The residual is the gradient. One forward an iteration, one more for an x0. The coefficients are those
+   of a Lanczos process: its tridiagonal T gives anorm = ||T||_F, and sum ||p||^2 / (p, A p) = trace T^-1. */
 #include <math.h>
 #include "solve/solver.h"
 
-typedef struct lanczos { double t2, tinv, pp, a, b; } lanczos;
+typedef struct lanczos {
+  double t2, tinv, pp, a, b;
+} lanczos;
 
 static void lanczos_step(lanczos *l, double a, double pq, moho_progress *at)
 {
@@ -24,7 +26,7 @@ moho_status moho_cg_run(moho_solver *s)
   moho_array *x = s->x, *r = s->r, *z = r, *p, *q;
   moho_scalar d;
   double rz, first;
-  lanczos l = { 0 };
+  lanczos l = {0};
 
   MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &p));
   MOHO_TRY(moho_solver_vec(s, MOHO_ADJ, &q));

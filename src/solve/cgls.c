@@ -1,7 +1,7 @@
-/* CGLS: conjugate gradients on (A'A + damp^2) x = A'y without forming it (Hestenes and Stiefel 1952; Bjorck 1996, 7.4.1), with a
-   preconditioner M about (A'A + damp^2)^-1. n iterations take n forwards and n + 1 adjoints, one more forward for an x0.
-   anorm and acond are LSQR's numbers, from the coefficients: the trace of the Lanczos tridiagonal and that of its inverse;
-   with M they are those of the preconditioned problem. */
+/* CGLS: conjugate gradients on (A'A + damp^2) x = A'y without forming it (Hestenes and Stiefel 1952; Bjorck
+   1996, 7.4.1), with a preconditioner M about (A'A + damp^2)^-1. n iterations take n forwards and n + 1 adjoints, one
+   more forward for an x0. anorm and acond are LSQR's numbers, from the coefficients: the trace of the Lanczos
+   tridiagonal and that of its inverse; with M they are those of the preconditioned problem. */
 #include <math.h>
 #include "solve/solver.h"
 
@@ -45,13 +45,13 @@ moho_status moho_cgls_run(moho_solver *s)
   MOHO_TRY(norms(s));
   MOHO_TRY(gradient(s, c, z, &cz));
   first = at->arnorm;
-  s->growth = 2;                                      /* it never grows, but for an adjoint that is none */
+  s->growth = 2; /* it never grows, but for an adjoint that is none */
   if (first == 0 || at->r2norm <= s->eps * s->ynorm) out->reason = MOHO_CONVERGED;
   MOHO_TRY(moho_solver_first(s));
   if (out->reason) return MOHO_OK;
   MOHO_TRY(moho_array_copy(z, p));
   pp = cz;
-  size = first / at->r2norm;                          /* ||A|| from below: the largest ||A'r|| / ||r||, ||A p|| / ||p|| */
+  size = first / at->r2norm; /* ||A|| from below: the largest ||A'r|| / ||r||, ||A p|| / ||p|| */
 
   while (!out->reason) {
     double qq, pnorm = 0;
@@ -63,7 +63,7 @@ moho_status moho_cgls_run(moho_solver *s)
     MOHO_TRY(moho_vec_nrm2(NULL, q, &qq));
     if (s->damp > 0) MOHO_TRY(moho_vec_nrm2(NULL, p, &pnorm));
     double curve = qq * qq + s->damp * s->damp * pnorm * pnorm, a = cz / curve;
-    if (!isfinite(curve) || curve == 0) {             /* A A' r = 0 with A' r not 0: no adjoint has that */
+    if (!isfinite(curve) || curve == 0) { /* A A' r = 0 with A' r not 0: no adjoint has that */
       out->reason = curve == 0 ? MOHO_BREAKDOWN : MOHO_NAN;
       break;
     }
@@ -79,7 +79,8 @@ moho_status moho_cgls_run(moho_solver *s)
     at->acond = sqrt(trace * inverse);
     size = fmax(size, at->r2norm > 0 ? at->arnorm / at->r2norm : 0);
     if (z == c) size = fmax(size, sqrt(curve / pp));
-    if (at->arnorm <= s->par->tol * first || at->arnorm <= s->eps * size * at->r2norm || at->r2norm <= s->eps * s->ynorm)
+    if (at->arnorm <= s->par->tol * first || at->arnorm <= s->eps * size * at->r2norm ||
+        at->r2norm <= s->eps * s->ynorm)
       out->reason = MOHO_CONVERGED;
     MOHO_TRY(moho_solver_next(s));
     b = next / cz;

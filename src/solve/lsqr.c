@@ -1,21 +1,23 @@
-/* LSQR (Paige and Saunders 1982, ACM TOMS 8, 43 and 195): min ||y - A x||^2 + damp^2 ||x||^2 by Golub-Kahan bidiagonalisation.
+/* LSQR (Paige and Saunders 1982, ACM TOMS 8, 43 and 195): min ||y - A x||^2 + damp^2 ||x||^2 by Golub-Kahan
+   bidiagonalisation.
 
-   With a damp the method runs on the stacked operator [A; damp I] with right side (y - A x0; -damp x0): the same iterates as the
-   authors' rotations from zero, and the penalty is on x itself from any x0. The second half of u is a model vector.
+   With a damp the method runs on the stacked operator [A; damp I] with right side (y - A x0; -damp x0): the same
+   iterates as the authors' rotations from zero, and the penalty is on x itself from any x0. The second half of u is a
+   model vector.
 
-   u and v are kept unnormalised, u = beta u', v = alpha v', w = wscale w', with the factors folded into the products: no pass over
-   memory only to divide. The residual t = y - A x is carried along by t <- s^2 t - c phibar u' (upper half), so that rnorm is
-   its norm and not an estimate, with a damp and with an adjoint that is not quite one. n iterations: n forwards, n + 1 adjoints, one
-   more forward for an x0. */
+   u and v are kept unnormalised, u = beta u', v = alpha v', w = wscale w', with the factors folded into the products:
+   no pass over memory only to divide. The residual t = y - A x is carried along by t <- s^2 t - c phibar u' (upper
+   half), so that rnorm is its norm and not an estimate, with a damp and with an adjoint that is not quite one. n
+   iterations: n forwards, n + 1 adjoints, one more forward for an x0. */
 #include <math.h>
 #include "solve/solver.h"
 
 typedef struct lsqr {
-  moho_array *u, *ub, *v, *w, *t, *var;     /* ub: the damped half of u                     */
+  moho_array *u, *ub, *v, *w, *t, *var; /* ub: the damped half of u                     */
   double alpha, beta, wscale;
   double rhobar, phibar, tau;
   double anorm2, ddnorm;
-  double cs2, sn2, z, xxnorm;               /* for ||x|| from zero                          */
+  double cs2, sn2, z, xxnorm; /* for ||x|| from zero                          */
 } lsqr;
 
 static bool damped(const moho_solver *s) { return s->damp > 0; }
@@ -65,13 +67,14 @@ static moho_status start(moho_solver *s, lsqr *l)
   MOHO_TRY(data_norm(s, l, &l->beta));
   at->r2norm = l->phibar = l->beta;
   l->cs2 = -1;
-  s->growth = 2;                            /* it never grows, but for an adjoint that is none */
+  s->growth = 2; /* it never grows, but for an adjoint that is none */
   if (l->beta > s->eps * s->ynorm && isfinite(l->beta)) MOHO_TRY(model_step(s, l, 0));
   at->arnorm = l->alpha * l->beta;
   l->rhobar = l->wscale = l->alpha;
   at->test1 = l->beta / s->ynorm;
   at->test2 = l->alpha / l->beta;
-  if (l->beta <= s->eps * s->ynorm || at->arnorm == 0) s->s->reason = MOHO_CONVERGED;      /* istop 0: the start is the solution */
+  if (l->beta <= s->eps * s->ynorm || at->arnorm == 0)
+    s->s->reason = MOHO_CONVERGED; /* istop 0: the start is the solution */
   MOHO_TRY(moho_solver_first(s));
   return s->s->reason ? MOHO_OK : moho_array_copy(l->v, l->w);
 }
@@ -102,8 +105,8 @@ static moho_status rotate(moho_solver *s, lsqr *l)
   l->rhobar = -c * l->alpha;
   l->phibar *= sn;
   l->tau = sn * phi;
-  MOHO_TRY(moho_vec_lsqr_update(NULL, phi / (rho * l->wscale), 1 / (rho * l->wscale), -theta / rho * (l->alpha / l->wscale), l->v, l->w, s->x,
-                                l->var, &dk2));
+  MOHO_TRY(moho_vec_lsqr_update(NULL, phi / (rho * l->wscale), 1 / (rho * l->wscale),
+                                -theta / rho * (l->alpha / l->wscale), l->v, l->w, s->x, l->var, &dk2));
   l->wscale = l->alpha;
   l->ddnorm += dk2;
   MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(l->beta > 0 ? -c * l->phibar / l->beta : 0), l->u, MOHO_REAL(sn * sn), l->t));
@@ -149,7 +152,7 @@ static void judge(moho_solver *s, const lsqr *l)
 
 moho_status moho_lsqr_run(moho_solver *s)
 {
-  lsqr l = { 0 };
+  lsqr l = {0};
   MOHO_TRY(start(s, &l));
   while (!s->s->reason) {
     MOHO_TRY(bidiagonalise(s, &l));

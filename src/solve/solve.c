@@ -1,5 +1,6 @@
-/* Solvers, the common part: checks, the start, what follows each iteration, the end. The methods are loops over moho_solver_next.
-   Everything is made before the loop; vectors are flat views, so that an operator's shape never matters inside it. */
+/* Solvers, the common part: checks, the start, what follows each iteration, the end. The methods are loops over
+   moho_solver_next. Everything is made before the loop; vectors are flat views, so that an operator's shape never
+   matters inside it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,8 @@
 
 const char *moho_reason_name(moho_reason r)
 {
-  static const char *const name[] = { "running", "converged", "niter", "stalled", "breakdown", "diverged", "nan",
-                                      "indefinite", "interrupted", "callback", "timeout" };
+  static const char *const name[] = {"running", "converged",  "niter",       "stalled",  "breakdown", "diverged",
+                                     "nan",     "indefinite", "interrupted", "callback", "timeout"};
   return (unsigned)r < sizeof name / sizeof *name ? name[r] : "unknown";
 }
 
@@ -18,9 +19,9 @@ static const struct method {
   moho_status (*run)(moho_solver *s);
   bool square, m;
 } methods[] = {
-  { "cg", moho_cg_run, true, true },
-  { "cgls", moho_cgls_run, false, true },
-  { "lsqr", moho_lsqr_run, false, false },
+    {"cg", moho_cg_run, true, true},
+    {"cgls", moho_cgls_run, false, true},
+    {"lsqr", moho_lsqr_run, false, false},
 };
 
 static const struct method *find(const char *name)
@@ -34,7 +35,8 @@ enum { MAXITER = 1 << 30, ROOM = 4096 };
 
 /* ---- checks ------------------------------------------------------------------------------- */
 
-static moho_status fits(const char *arg, const moho_array *v, const moho_shape *s, moho_dtype t, const moho_ctx *c, const char *side)
+static moho_status fits(const char *arg, const moho_array *v, const moho_shape *s, moho_dtype t, const moho_ctx *c,
+                        const char *side)
 {
   char want[160], got[160];
   moho_shape_text(s, want, sizeof want);
@@ -61,17 +63,23 @@ static bool square(const moho_op *a)
   return a->dom_type == a->ran_type && a->dom_ctx == a->ran_ctx && moho_shape_size(&a->dom) == moho_shape_size(&a->ran);
 }
 
-static moho_status check(const struct method *m, moho_op *a, const moho_array *y, const moho_array *x0, const moho_solve_par *p)
+static moho_status check(const struct method *m, moho_op *a, const moho_array *y, const moho_array *x0,
+                         const moho_solve_par *p)
 {
   char line[256];
-  if (a->any_type) return moho_fail_arg("A", "expected an operator with a dtype, got a lift of any dtype; give it one: moho.lift(dims, {dtype = \"f32\"})");
+  if (a->any_type)
+    return moho_fail_arg(
+        "A",
+        "expected an operator with a dtype, got a lift of any dtype; give it one: moho.lift(dims, {dtype = \"f32\"})");
   if (m->square && !square(a)) {
     moho_op_line(a, line, sizeof line);
-    return moho_fail_arg("A", "expected an operator from a space to itself, got %s; for least squares use cgls or lsqr", line);
+    return moho_fail_arg("A", "expected an operator from a space to itself, got %s; for least squares use cgls or lsqr",
+                         line);
   }
   MOHO_TRY(fits("y", y, &a->ran, a->ran_type, a->ran_ctx, "range"));
   if (x0) MOHO_TRY(fits("x0", x0, &a->dom, a->dom_type, a->dom_ctx, "domain"));
-  if (p->niter < 0 || p->niter > MAXITER) return moho_fail_arg("niter", "expected a number of iterations, got %d", p->niter);
+  if (p->niter < 0 || p->niter > MAXITER)
+    return moho_fail_arg("niter", "expected a number of iterations, got %d", p->niter);
   MOHO_TRY(number("tol", p->tol));
   MOHO_TRY(number("damp", p->damp));
   MOHO_TRY(number("atol", p->atol));
@@ -79,13 +87,16 @@ static moho_status check(const struct method *m, moho_op *a, const moho_array *y
   MOHO_TRY(number("conlim", p->conlim));
   MOHO_TRY(number("timeout", p->timeout));
   if (!p->m) return MOHO_OK;
-  if (!m->m) return moho_fail_arg("M", "%s takes no preconditioner; use cgls, or solve with A * P and apply P to the result", m->name);
+  if (!m->m)
+    return moho_fail_arg("M", "%s takes no preconditioner; use cgls, or solve with A * P and apply P to the result",
+                         m->name);
   if (!square(p->m) || moho_shape_size(&p->m->dom) != moho_shape_size(&a->dom) || p->m->dom_type != a->dom_type ||
       p->m->dom_ctx != a->dom_ctx) {
     char shape[160];
     moho_op_line(p->m, line, sizeof line);
     return moho_fail_arg("M", "expected an operator from the model space %s %s on %s to itself, got %s",
-                         moho_shape_text(&a->dom, shape, sizeof shape), moho_dtype_name(a->dom_type), moho_ctx_name(a->dom_ctx), line);
+                         moho_shape_text(&a->dom, shape, sizeof shape), moho_dtype_name(a->dom_type),
+                         moho_ctx_name(a->dom_ctx), line);
   }
   return MOHO_OK;
 }
@@ -121,10 +132,7 @@ static moho_status copy_flat(const moho_array *src, const moho_shape *shape, moh
   return st;
 }
 
-static double roundoff(moho_dtype t)
-{
-  return moho_dtype_real(t) == MOHO_F32 ? 0x1p-23 : 0x1p-52;
-}
+static double roundoff(moho_dtype t) { return moho_dtype_real(t) == MOHO_F32 ? 0x1p-23 : 0x1p-52; }
 
 /* x, r = y - A x, ||y||. With nothing to do (y = 0, or not a number) the reason is set. */
 static moho_status start(moho_solver *s, const moho_array *y, const moho_array *x0)
@@ -150,7 +158,8 @@ static moho_status start(moho_solver *s, const moho_array *y, const moho_array *
   if (!isfinite(s->ynorm)) out->reason = MOHO_NAN;
   if (x0 && out->reason != MOHO_CONVERGED) {
     double norm;
-    for (int i = 0; x0->axes && x0->shape.n == a->dom.n && i < a->dom.n; i++) MOHO_TRY(moho_array_axis(out->x, i, &x0->axes[i]));
+    for (int i = 0; x0->axes && x0->shape.n == a->dom.n && i < a->dom.n; i++)
+      MOHO_TRY(moho_array_axis(out->x, i, &x0->axes[i]));
     MOHO_TRY(copy_flat(x0, &a->dom, s->x));
     MOHO_TRY(moho_vec_nrm2(NULL, s->x, &norm));
     if (!isfinite(norm)) {
@@ -168,14 +177,17 @@ static moho_status finish(moho_solver *s, bool lsqr, moho_status st)
 {
   moho_solution *out = s->s;
   moho_progress *at = &out->at;
-  /* An application that notices the stop flag itself, or a script's function that was interrupted: x is what it was before. */
+  /* An application that notices the stop flag itself, or a script's function that was interrupted: x is what it was
+   * before. */
   if ((st == MOHO_ESTOP || st == MOHO_ECALLBACK) && moho_stopped() && out->nhistory) {
     out->reason = MOHO_INTERRUPTED;
     st = MOHO_OK;
   }
   if (lsqr && !out->istop) {
-    if (out->reason >= MOHO_INTERRUPTED || out->reason == MOHO_NITER) out->istop = 7;
-    else if (out->reason != MOHO_CONVERGED) out->istop = -1;
+    if (out->reason >= MOHO_INTERRUPTED || out->reason == MOHO_NITER)
+      out->istop = 7;
+    else if (out->reason != MOHO_CONVERGED)
+      out->istop = -1;
   }
   if (!lsqr) out->istop = out->reason == MOHO_CONVERGED ? 1 : 2;
   if (!st) st = moho_vec_nrm2(NULL, s->x, &at->xnorm);
@@ -206,7 +218,7 @@ static moho_status look(moho_solver *s)
 {
   moho_solution *out = s->s;
   int64_t zero = 0;
-  if (!s->par->monitor || out->at.iter % (s->par->every > 0 ? s->par->every : 1)) return MOHO_OK;
+  if (!s->par->monitor || out->at.iter % (s->par->every > 0 ? s->par->every : 1) || moho_stopped()) return MOHO_OK;
   if (out->at.xnorm < 0) MOHO_TRY(moho_vec_nrm2(NULL, s->x, &out->at.xnorm));
   if (moho_array_size(s->x)) MOHO_TRY(moho_array_get(s->x, &zero, &out->at.first));
   moho_status st = s->par->monitor(s->par->user, &out->at);
@@ -223,17 +235,22 @@ static void limits(moho_solver *s)
   moho_progress *at = &out->at;
   if (out->reason) return;
   s->lowest = fmin(s->lowest, at->r2norm);
-  if (!isfinite(at->rnorm) || !isfinite(at->arnorm)) out->reason = MOHO_NAN;
-  else if (at->r2norm > s->growth * s->lowest + 100 * s->eps * s->ynorm) out->reason = MOHO_DIVERGED;
-  else if (at->iter >= s->par->niter) out->reason = MOHO_NITER;
+  if (!isfinite(at->rnorm) || !isfinite(at->arnorm))
+    out->reason = MOHO_NAN;
+  else if (at->r2norm > s->growth * s->lowest + 100 * s->eps * s->ynorm)
+    out->reason = MOHO_DIVERGED;
+  else if (at->iter >= s->par->niter)
+    out->reason = MOHO_NITER;
 }
 
 static void outside(moho_solver *s)
 {
   moho_solution *out = s->s;
   if (out->reason) return;
-  if (moho_stopped()) out->reason = MOHO_INTERRUPTED;
-  else if (s->par->timeout > 0 && moho_clock() - s->begin >= s->par->timeout) out->reason = MOHO_TIMEOUT;
+  if (moho_stopped())
+    out->reason = MOHO_INTERRUPTED;
+  else if (s->par->timeout > 0 && moho_clock() - s->begin >= s->par->timeout)
+    out->reason = MOHO_TIMEOUT;
 }
 
 moho_status moho_solver_first(moho_solver *s)
@@ -267,19 +284,21 @@ moho_status moho_solver_precondition(moho_solver *s, const moho_array *z, moho_a
 
 /* ---- the call ----------------------------------------------------------------------------------- */
 
-moho_status moho_solve(const char *method, moho_op *a, const moho_array *y, const moho_array *x0, const moho_solve_par *par,
-                       moho_solution *out)
+moho_status moho_solve(const char *method, moho_op *a, const moho_array *y, const moho_array *x0,
+                       const moho_solve_par *par, moho_solution *out)
 {
   const struct method *m = find(method);
-  moho_solver s = { .a = a, .par = par, .s = out, .begin = moho_clock() };
+  moho_solver s = {.a = a, .par = par, .s = out, .begin = moho_clock()};
   memset(out, 0, sizeof *out);
   if (!m) return moho_fail(MOHO_EINVAL, "no solver '%s'; there are cg, cgls, lsqr", method);
   MOHO_TRY(check(m, a, y, x0, par));
-  moho_op_ref(a);                        /* a monitor may drop its owner's reference */
+  moho_op_ref(a); /* a monitor may drop its owner's reference */
   if (par->m) moho_op_ref(par->m);
   moho_status st = start(&s, y, x0);
-  if (!st && out->reason) st = moho_solver_first(&s);
-  else if (!st) st = m->run(&s);
+  if (!st && out->reason)
+    st = moho_solver_first(&s);
+  else if (!st)
+    st = m->run(&s);
   st = finish(&s, m->run == moho_lsqr_run, st);
   moho_op_unref(par->m);
   moho_op_unref(a);
