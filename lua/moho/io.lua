@@ -63,6 +63,8 @@ local function listed(names)
   return ("%s, ... (%d in all)"):format(table.concat(names, ", ", 1, 12), n)
 end
 
+local function name_of(f) return core.h5_name("file", f) end
+
 -- What there is where `path` was looked for: fails.
 local function absent(who, f, path)
   local at = ""
@@ -71,9 +73,9 @@ local function absent(who, f, path)
     if kind == "none" then
       local group = at == "" and "/" or at
       local names = core.h5_list(who, f, group)
-      schema.fail(who, "no '%s' in %s: '%s' holds %s%s", part, tostring(f), group, listed(names), schema.suggest(part, names))
+      schema.fail(who, "no '%s' in %s: '%s' holds %s%s", part, name_of(f), group, listed(names), schema.suggest(part, names))
     elseif kind ~= "group" then
-      schema.fail(who, "no '%s' in %s: '%s/%s' is a dataset, nothing is below it", path, tostring(f), at, part)
+      schema.fail(who, "no '%s' in %s: '%s/%s' is a dataset, nothing is below it", path, name_of(f), at, part)
     end
     at = at .. "/" .. part
   end
@@ -83,7 +85,7 @@ local function h5_read(who, f, path, o)
   local kind = core.h5_kind(who, f, path)
   if kind == "none" then absent(who, f, path) end
   if kind == "group" then
-    schema.fail(who, "'%s' in %s is a group; it holds %s", path, tostring(f), listed(core.h5_list(who, f, path)))
+    schema.fail(who, "'%s' in %s is a group; it holds %s", path, name_of(f), listed(core.h5_list(who, f, path)))
   end
   return finish(core.h5_read(who, f, path, o.start, o.count), o)
 end
@@ -219,6 +221,7 @@ local formats = {
   bin = "raw", raw = "raw", dat = "raw",
 }
 local suffixes = { "h5", "hdf5", "npy", "sgy", "segy", "bin", "raw", "dat" }
+local later = { npz = true, su = true, rsf = true }
 local names = { h5 = "HDF5 files", npy = ".npy files", segy = "SEG-Y files", raw = "raw binary files" }
 
 local function format_of(who, path)
@@ -227,7 +230,8 @@ local function format_of(who, path)
   if format then return format end
   local known = "." .. table.concat(suffixes, " .")
   if not suffix then schema.fail(who, "%s has no suffix to know its format by; known are %s", path, known) end
-  schema.fail(who, "%s: format '.%s' is not supported%s; known are %s", path, suffix, schema.suggest(suffix:lower(), suffixes), known)
+  local hint = later[suffix:lower()] and "" or schema.suggest(suffix:lower(), suffixes)
+  schema.fail(who, "%s: format '%s' is not supported%s; known are %s", path, suffix, hint, known)
 end
 
 local readers, writers = {}, {}
@@ -307,12 +311,12 @@ local read = schema.fn{
   name = "read", group = "files", positional = true,
   help = "Reads a file by its suffix into a host array.\n"
     .. "  .h5 .hdf5      path (\"/name\"; may be left out when there is one dataset), start, count\n"
-    .. "  .npy           C or Fortran order, any byte order\n"
+    .. "  .npy           C or Fortran order, any byte order; without axes a number\n"
     .. "  .sgy .segy     first, count: a range of traces; gives f32 (traces, samples) with sampling in its axes\n"
     .. "  .bin .raw .dat shape (needed), dtype (f32), offset (bytes), endian (\"little\", \"big\"): the file must hold just that\n"
     .. "For all: dtype (converts; for raw files: what is in the file), device.",
   args = { { "path", "string", need = true, help = "file name" }, { "options", "table", help = "see above" } },
-  returns = "array; from HDF5 also a number or a string",
+  returns = "array; from HDF5 and .npy also a number, from HDF5 a string",
   call = function(path, o) return readers[format_of("read", path)](path, o) end,
 }
 

@@ -79,6 +79,13 @@ static int file_tostring(lua_State *L)
   return 1;
 }
 
+/* The name of the file, open or not. */
+static int h5_name(lua_State *L)
+{
+  lua_pushstring(L, to_box(L, 2, LMOHO_WHO(L))->path);
+  return 1;
+}
+
 /* ---- looking around -------------------------------------------------------------------------------- */
 
 static int h5_kind(lua_State *L)
@@ -127,16 +134,6 @@ static int h5_list(lua_State *L)
 
 /* ---- reading ------------------------------------------------------------------------------------------ */
 
-/* The only value of the array on top, in its place. */
-static void as_number(lua_State *L, const moho_array *a, const char *who)
-{
-  static const int64_t zeros[MOHO_MAXDIM];
-  moho_scalar v;
-  lmoho_check(L, moho_array_get(a, zeros, &v), who);
-  lmoho_pushscalar(L, v, moho_dtype_complex(a->type));
-  lua_remove(L, -2);
-}
-
 /* A list of whole numbers or one: how many, 0 for nil. */
 static int to_ints(lua_State *L, int i, const char *who, const char *arg, int64_t *v)
 {
@@ -175,7 +172,8 @@ static int h5_read(lua_State *L)
   moho_status st = moho_h5_read(f, path, ns ? start : NULL, nc ? count : NULL, ns ? ns : nc, a);
   if (lmoho_again(L, st)) st = moho_h5_read(f, path, ns ? start : NULL, nc ? count : NULL, ns ? ns : nc, a);
   lmoho_check(L, st, who);
-  if (k == MOHO_H5_SCALAR) as_number(L, *a, who);
+  lmoho_arrived(L, *a);
+  if (k == MOHO_H5_SCALAR) lmoho_asnumber(L, *a, who);
   return 1;
 }
 
@@ -189,7 +187,7 @@ static int h5_attr(lua_State *L)
   lmoho_check(L, moho_h5_attr(f, path, name, &k, a, &t->s, &t->n), who);
   if (k == MOHO_H5_NONE) lua_pushnil(L);
   else if (k == MOHO_H5_TEXT) lmoho_pushtext(L, t);
-  else if (k == MOHO_H5_SCALAR) as_number(L, *a, who);
+  else if (k == MOHO_H5_SCALAR) lmoho_asnumber(L, *a, who);
   return 1;
 }
 
@@ -276,7 +274,8 @@ void lmoho_open_h5(lua_State *L)
 {
   static const luaL_Reg functions[] = {
     { "h5_open", h5_open }, { "h5_close", h5_close }, { "h5_abandon", h5_abandon }, { "h5_kind", h5_kind },     { "h5_list", h5_list },
-    { "h5_read", h5_read }, { "h5_write", h5_write }, { "h5_attr", h5_attr },       { "h5_set_attr", h5_set_attr }, { NULL, NULL },
+    { "h5_read", h5_read }, { "h5_write", h5_write }, { "h5_attr", h5_attr },       { "h5_set_attr", h5_set_attr },
+    { "h5_name", h5_name }, { NULL, NULL },
   };
   luaL_setfuncs(L, functions, 0);
   if (luaL_newmetatable(L, FILE_NAME)) {

@@ -180,6 +180,28 @@ static moho_status part(hid_t space, const moho_shape *all, const int64_t *start
   return MOHO_OK;
 }
 
+/* Why a read failed: most often a compression that this library was built without, which it does not say. */
+static moho_status unreadable(hid_t d, const char *what)
+{
+  char name[64];
+  unsigned flags, config;
+  moho_status st = moho_h5_fail("cannot read %s", what);
+  hid_t dcpl = H5Dget_create_plist(d);
+  if (dcpl < 0) return st;
+  for (int i = 0, n = H5Pget_nfilters(dcpl); i < n; i++) {
+    size_t none = 0;
+    name[0] = 0;
+    int filter = H5Pget_filter2(dcpl, (unsigned)i, &flags, &none, NULL, sizeof name, name, &config);
+    if (filter >= 0 && H5Zfilter_avail(filter) <= 0) {
+      st = moho_fail(MOHO_EIO, "%s is compressed with filter %d '%s', which this HDF5 library does not have; gzip is one that it has",
+                     what, filter, name);
+      break;
+    }
+  }
+  H5Pclose(dcpl);
+  return st;
+}
+
 static moho_status read_array(hid_t d, const char *what, const int64_t *start, const int64_t *count, int n, moho_array **out)
 {
   moho_h5_type m = { .mem = -1 };
@@ -195,7 +217,7 @@ static moho_status read_array(hid_t d, const char *what, const int64_t *start, c
   if ((st = moho_file_array(what, m.t, &s, &a))) goto out;
   if (moho_array_size(a)) {
     if ((mem = moho_h5_space(&s)) < 0 || H5Dread(d, m.mem, mem, space, H5P_DEFAULT, moho_array_data(a)) < 0) {
-      st = moho_h5_fail("cannot read %s", what);
+      st = unreadable(d, what);
       goto out;
     }
     if ((st = moho_h5_type_check(&m, a, what))) goto out;

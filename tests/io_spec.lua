@@ -1,0 +1,728 @@
+-- Files through Lua: by suffix, HDF5 there and back and by others' hand, SEG-Y made byte by byte, what goes wrong, kills.
+local moho = require "moho"
+local program = require "program"
+local ffi = require "ffi"
+require("moho.testing").register()
+
+local data = (os.getenv "top_srcdir" or ".") .. "/tests/data/"
+local dir
+local function path(name) return dir .. "/" .. name end
+local function put(name, bytes) return program.write(name, bytes) end
+local exists = program.readable
+
+local dtypes = { "f32", "f64", "c64", "c128", "i32", "i64" }
+local function sample(dtype)
+  local a = moho.array({ { 1, -2, 3 }, { 4, 5, -6 } }, dtype)
+  if dtype:sub(1, 1) == "c" then a = a * moho.complex(1, -2) end
+  return a
+end
+
+-- The message begins with this file and line, names the call and holds each of the words.
+local function fails(f, ...)
+  local ok, message = pcall(f)
+  assert.is_false(ok, "an error was expected")
+  assert.matches("io_spec.lua:%d+: ", message)
+  for _, words in ipairs{ ... } do
+    if not message:find(words, 1, true) then error(("expected '%s' in: %s"):format(words, message), 2) end
+  end
+end
+
+-- ---- bytes ---------------------------------------------------------------------
+local function bytes(n, width, little)
+  n = n % 2 ^ (8 * width)
+  local b = {}
+  for i = 1, width do
+    b[little and i or width + 1 - i] = string.char(n % 256)
+    n = math.floor(n / 256)
+  end
+  return table.concat(b)
+end
+
+local function ieee(x, little)
+  local u = ffi.new("union { float f; uint32_t u; }")
+  u.f = x
+  return bytes(u.u, 4, little)
+end
+
+-- IBM floats of known values (hexadecimal, base 16, excess 64).
+local ibm = { [0] = 0, [1] = 0x41100000, [-118.625] = 0xC276A000, [0.15625] = 0x40280000, [1048576] = 0x46100000, [-0.0009765625] = 0xBE400000 }
+
+local encode = {
+  [1] = function(x, little) return bytes(assert(ibm[x], x), 4, little) end,
+  [2] = function(x, little) return bytes(x, 4, little) end,
+  [3] = function(x, little) return bytes(x, 2, little) end,
+  [5] = ieee,
+  [8] = function(x) return bytes(x, 1) end,
+}
+
+-- A SEG-Y file: o.traces = { { samples..., head = { [byte] = { value, width } } }, ... }
+local function segy(o)
+  local little, out = o.little, {}
+  local text = o.text or ("C 1 MADE FOR A TEST" .. (" "):rep(61))
+  local bin = {}
+  local function at(byte, value, width) bin[byte - 3200] = bytes(value, width, little) end
+  at(3217, o.dt or 4000, 2)
+  at(3221, o.ns or #(o.traces[1] or {}), 2)
+  at(3225, o.format, 2)
+  if o.revision then at(3501, o.revision * 256, 2) end
+  if o.extended then at(3505, o.extended, 2) end
+  local function block(size, fields)
+    local b, i = {}, 1
+    while i <= size do
+      b[#b + 1] = fields[i] or "\0"
+      i = i + #b[#b]
+    end
+    return table.concat(b)
+  end
+  out[1] = text .. (" "):rep(3200 - #text)
+  out[2] = block(400, bin)
+  out[3] = (" "):rep(3200 * math.max(o.extended or 0, 0))
+  for _, t in ipairs(o.traces) do
+    local head = {}
+    for byte, v in pairs(t.head or {}) do head[byte] = bytes(v[1], v[2], little) end
+    out[#out + 1] = block(240, head)
+    for _, x in ipairs(t) do out[#out + 1] = encode[o.format](x, little) end
+  end
+  return table.concat(out)
+end
+
+describe("files", function()
+  setup(function() dir = program.enter() end)
+  teardown(function() program.leave() end)
+
+  -- ---- by suffix ------------------------------------------------------------------
+  describe("by suffix", function()
+    for _, suffix in ipairs{ "h5", "hdf5", "npy", "H5" } do
+      it("go there and back with shape and dtype: ." .. suffix, function()
+        for _, dtype in ipairs(dtypes) do
+          local a = sample(dtype)
+          moho.write(path("a." .. suffix), a)
+          local b = moho.read(path("a." .. suffix))
+          assert.equal(dtype, b.dtype)
+          assert.equal("cpu", b.device)
+          assert.allclose(a, b, { rtol = 0 })
+        end
+      end)
+    end
+
+    for _, suffix in ipairs{ "bin", "raw", "dat" } do
+      it("go there and back given the shape: ." .. suffix, function()
+        for _, dtype in ipairs(dtypes) do
+          moho.write(path("a." .. suffix), sample(dtype))
+          local b = moho.read(path("a." .. suffix), { shape = { 2, 3 }, dtype = dtype })
+          assert.equal(dtype, b.dtype)
+          assert.allclose(sample(dtype), b, { rtol = 0 })
+        end
+      end)
+    end
+
+    it("take views as they are seen", function()
+      local a = moho.array({ { 1, 2, 3 }, { 4, 5, 6 } }, "f64")
+      for _, v in ipairs{ a:slice(":, ::2"), a:slice("2:2, :"), a:slice(":, 3") } do
+        for _, suffix in ipairs{ "h5", "npy" } do
+          moho.write(path("v." .. suffix), v)
+          assert.allclose(v, moho.read(path("v." .. suffix)), { rtol = 0 })
+        end
+        moho.write(path("v.bin"), v)
+        assert.allclose(v, moho.read(path("v.bin"), { shape = v.shape, dtype = "f64" }), { rtol = 0 })
+      end
+    end)
+
+    it("convert on request", function()
+      moho.write(path("a.npy"), sample("f64"))
+      assert.equal("f32", moho.read(path("a.npy"), { dtype = "f32", device = "cpu" }).dtype)
+      moho.write(path("a.h5"), sample("i32"))
+      assert.equal("c128", moho.read(path("a.h5"), { dtype = "c128" }).dtype)
+    end)
+
+    it("hold arrays without elements", function()
+      local a = moho.zeros{ shape = { 0, 4 }, device = "cpu" }
+      moho.write(path("e.h5"), a)
+      moho.write(path("e.npy"), a)
+      moho.write(path("e.bin"), a)
+      assert.same({ 0, 4 }, moho.read(path("e.h5")).shape)
+      assert.same({ 0, 4 }, moho.read(path("e.npy")).shape)
+      assert.same({ 0, 4 }, moho.read(path("e.bin"), { shape = { 0, 4 } }).shape)
+    end)
+
+    it("read big-endian raw files and skip bytes", function()
+      put("b.bin", "head" .. ieee(1.5) .. ieee(-2))
+      assert.allclose({ 1.5, -2 }, moho.read(path("b.bin"), { shape = 2, offset = 4, endian = "big" }), { rtol = 0 })
+      put("b.bin", "\249" .. ("\255"):rep(7))
+      assert.allclose({ -7 }, moho.read(path("b.bin"), { shape = { 1 }, dtype = "i64", endian = "little" }), { rtol = 0 })
+    end)
+
+    it("read .npy in Fortran order and of narrow integers", function()
+      local head = "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3)}"
+      put("f.npy", "\147NUMPY\1\0" .. bytes(#head, 2, true) .. head .. "\0\1\0\4\0\2\0\5\0\3\255\255")
+      local a = moho.read(path("f.npy"))
+      assert.equal("i32", a.dtype)
+      assert.allclose({ { 1, 2, 3 }, { 4, 5, -1 } }, a, { rtol = 0 })
+    end)
+
+    it("give a number for .npy without axes", function()
+      local head = "{'descr': '<f8', 'fortran_order': False, 'shape': ()}"
+      put("n.npy", "\147NUMPY\1\0" .. bytes(#head, 2, true) .. head .. "\0\0\0\0\0\0\4\64")
+      assert.equal(2.5, moho.read(path("n.npy")))
+    end)
+
+    it("name the suffixes that are known", function()
+      fails(function() moho.read("x.ny") end, "read: x.ny", "format 'ny' is not supported", "did you mean 'npy'?", ".h5 .hdf5 .npy .sgy .segy .bin .raw .dat")
+      fails(function() moho.read("x.npz") end, "read: x.npz: format 'npz' is not supported; known are .h5")
+      fails(function() moho.read("x.su") end, "format 'su' is not supported; known are .h5")
+      fails(function() moho.write("x.rsf", sample "f32") end, "write: x.rsf: format 'rsf' is not supported; known are .h5")
+      fails(function() moho.read("a.b/x") end, "has no suffix")
+      fails(function() moho.write("x.sgy", sample "f32") end, "SEG-Y can be read, not written")
+    end)
+
+    it("refuse options that are not theirs", function()
+      fails(function() moho.read("x.npy", { shape = { 2 } }) end, "option 'shape' is not for .npy files; it takes dtype, device")
+      fails(function() moho.read("x.h5", { pth = "/a" }) end, "unknown option 'pth' (did you mean 'path'?)", "it takes path, start, count, dtype, device")
+      fails(function() moho.read("x.bin") end, "missing option 'shape'")
+      fails(function() moho.read("x.bin", { shape = { 2.5 } }) end, "option 'shape': expected a shape")
+      fails(function() moho.read("x.bin", { shape = { 2 }, endian = "middle" }) end, "option 'endian'", '"middle"')
+      fails(function() moho.read("x.bin", { shape = { -2 } }) end, "axis 1 is negative")
+      fails(function() moho.read("x.bin", { shape = { 2 ^ 40, 2 ^ 40 } }) end, "beyond 2^63")
+      fails(function() moho.write("x.npy", sample "f32", { path = "/a" }) end, "option 'path' is not for .npy files; it takes none")
+      fails(function() moho.write("x.npy", 3) end, "holds one array, got number 3")
+      fails(function() moho.write("x.npy", { 1, 2 }) end, "moho.array")
+      fails(function() moho.read(3) end, "argument 'path': expected string, got number 3")
+      fails(function() moho.write("x.npy") end, "missing argument 'value'")
+    end)
+  end)
+
+  -- ---- what is wrong with files ------------------------------------------------------
+  describe("that are broken", function()
+    local function head(text, rest) return "\147NUMPY\1\0" .. bytes(#text, 2, true) .. text .. (rest or "") end
+
+    it("do not exist", function()
+      for _, name in ipairs{ "none.h5", "none.npy", "none.sgy" } do
+        fails(function() moho.read(path(name)) end, "read: cannot open " .. path(name) .. ": No such file or directory")
+      end
+      fails(function() moho.read(path("none.bin"), { shape = { 1 } }) end, "No such file or directory")
+      fails(function() moho.h5.open(path("none.h5"), "r") end, "h5.open: cannot open", "No such file or directory")
+      fails(function() moho.segy.scan(path("none.sgy")) end, "segy.scan: cannot open", "No such file or directory")
+    end)
+
+    it("are folders", function()
+      os.execute("mkdir -p " .. program.quote(path "folder.npy") .. " " .. program.quote(path "folder.h5"))
+      fails(function() moho.read(path "folder.npy") end, "is a folder")
+      fails(function() moho.read(path "folder.h5") end, "is a folder")
+      fails(function() moho.write(path "folder.npy", sample "f32") end, "it is a folder")
+      fails(function() moho.write(path "folder.h5", sample "f32") end, "it is a folder")
+    end)
+
+    it("are of another kind", function()
+      local other = ("something else entirely "):rep(200)
+      for _, name in ipairs{ "o.h5", "o.npy", "o.sgy" } do put(name, other) end
+      fails(function() moho.read(path "o.h5") end, "no HDF5 file (4800 bytes")
+      fails(function() moho.h5.open(path "o.h5", "a") end, "no HDF5 file (4800 bytes")
+      fails(function() moho.read(path "o.npy") end, "no .npy file")
+      fails(function() moho.read(path "o.sgy") end, "no SEG-Y file: its format code (byte 3225) is")
+      fails(function() moho.read(path "o.bin", { shape = { 1201 } }) end, "No such file")
+      put("o.bin", other)
+      fails(function() moho.read(path "o.bin", { shape = { 1201 } }) end, "4800 bytes after offset 0", "shape (1201) of f32 takes 4804", "the file would hold 1200")
+      fails(function() moho.read(path "o.bin", { shape = { 1200 }, offset = 2 }) end, "4798 bytes after offset 2", "1199 and a part of one")
+    end)
+
+    it("end too early", function()
+      moho.write(path "t.h5", moho.zeros{ shape = { 1000 }, device = "cpu" })
+      put("t.h5", program.slurp(path "t.h5"):sub(1, 3000))
+      fails(function() moho.read(path "t.h5") end, "t.h5: truncated file: eof = 3000")
+      put("t.h5", "")
+      fails(function() moho.read(path "t.h5") end, "no HDF5 file (0 bytes")
+      moho.write(path "t.npy", sample "f32")
+      put("t.npy", program.slurp(path "t.npy"):sub(1, -2))
+      fails(function() moho.read(path "t.npy") end, "shape (2, 3) of '<f4' takes 24 bytes after the header, the file has 23 (truncated)")
+      put("t.npy", program.slurp(path "t.npy"):sub(1, 20))
+      fails(function() moho.read(path "t.npy") end, "truncated in its header")
+      put("t.npy", "")
+      fails(function() moho.read(path "t.npy") end, "0 bytes")
+    end)
+
+    it("claim sizes that no machine has", function()
+      put("m.npy", head("{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000000,)}"))
+      fails(function() moho.read(path "m.npy") end, "takes 16000000000000 bytes after the header, the file has 0")
+      put("m.npy", head("{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296)}"))
+      fails(function() moho.read(path "m.npy") end, "shape (4294967296, 4294967296) of f64: its size in bytes is beyond 2^63")
+      put("m.npy", head("{'descr': '<f4', 'fortran_order': False, 'shape': (" .. ("1,"):rep(7) .. ")}", "1234"))
+      fails(function() moho.read(path "m.npy") end, "at most 6 axes")
+      -- a file of the right length, without a byte on the disk
+      put("m.npy", head("{'descr': '<f8', 'fortran_order': False, 'shape': (274877906944,)}"))
+      local size = #program.slurp(path "m.npy") + 274877906944 * 8
+      local sparse = os.execute(("truncate -s %d %s 2>/dev/null"):format(size, program.quote(path "m.npy"))) == 0
+      if sparse then fails(function() moho.read(path "m.npy") end, "takes 2.0 TiB, this machine has") end
+      os.remove(path "m.npy")
+    end)
+
+    it("hold what no array can", function()
+      put("k.npy", head("{'descr': '<U5', 'fortran_order': False, 'shape': (1,)}", ("x"):rep(20)))
+      fails(function() moho.read(path "k.npy") end, "descr '<U5'")
+      put("k.npy", head("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "1234"))
+      fails(function() moho.read(path "k.npy") end, "descr [('a', '<f4')]")
+      put("k.npy", head("{'descr': '<u8', 'fortran_order': False, 'shape': (1,)}", ("\255"):rep(8)))
+      fails(function() moho.read(path "k.npy") end, "does not fit i64")
+    end)
+
+    it("cannot be written where they should be", function()
+      local a = sample "f32"
+      for _, suffix in ipairs{ "npy", "h5", "bin" } do
+        fails(function() moho.write(path("none/x." .. suffix), a) end, "write: cannot write", "No such file or directory")
+        put("plain", "x")
+        fails(function() moho.write(path("plain/x." .. suffix), a) end, "cannot write", "Not a directory")
+        fails(function() moho.write("/sys/moho-test." .. suffix, a) end, "cannot write /sys/moho-test." .. suffix)
+      end
+      fails(function() moho.h5.open(path "none/x.h5", "w") end, "h5.open: cannot write", "No such file or directory")
+    end)
+
+    it("meet a full disk", function()
+      -- the shell's limit on the size of a file stands in for one
+      for _, suffix in ipairs{ "npy", "h5", "bin" } do
+        put("d." .. suffix, "old")
+        local script = put("full.lua", ([[
+          local ok, message = pcall(moho.write, %q, moho.zeros{ shape = { 100000 }, device = "cpu" })
+          print(ok, message)]]):format(path("d." .. suffix)))
+        put("full.sh", ("trap '' XFSZ; ulimit -f 64; exec %s -e 'moho = require \"moho\"' %s"):format(program.quote(program.path "moho"), program.quote(script)))
+        local p = io.popen("sh " .. program.quote(path "full.sh") .. " 2>&1")
+        local out = p:read "*a"
+        p:close()
+        assert.matches("^false.*cannot write .*d%." .. suffix .. ": File too large", out)
+        assert.equal("old", program.slurp(path("d." .. suffix)))
+        assert.is_false(exists(path("d." .. suffix .. ".partial")))
+      end
+    end)
+  end)
+
+  -- ---- HDF5 ---------------------------------------------------------------------------
+  describe("HDF5", function()
+    it("keeps groups, numbers, strings, lists, attributes", function()
+      local f = moho.h5.open(path "g.h5", "w")
+      f:write("/model/vp", sample "f32")
+      f:write("model//n/", 3.5)
+      f:write("title", "Grüße")
+      f:write("empty", "")
+      f:write("names", { "one", "", "three" })
+      f:write("z", moho.complex(1, -2))
+      f:attr("/", "made by", "moho")
+      f:attr("/model", "list", { "a", "b" })
+      f:attr("/model/vp", "water", 1500)
+      f:attr("/model/vp", "matrix", sample "i64")
+      f:attr("/model/vp", "one", moho.array({ 7 }, "f64"))
+      f:close()
+      f = moho.h5.open(path "g.h5")
+      local names, kinds = f:list()
+      assert.same({ "empty", "model", "names", "title", "z" }, names)
+      assert.same({ empty = "string", model = "group", names = "string", title = "string", z = "number" }, kinds)
+      assert.same({ "n", "vp" }, (f:list "/model"))
+      assert.allclose(sample "f32", f:read "model/vp", { rtol = 0 })
+      assert.equal("f32", f:read("model/vp").dtype)
+      assert.equal(3.5, f:read "/model/n")
+      assert.equal("Grüße", f:read "title")
+      assert.equal("", f:read "empty")
+      assert.same({ "one", "", "three" }, f:read "names")
+      assert.equal(moho.complex(1, -2), f:read "z")
+      assert.equal("moho", f:attr("/", "made by"))
+      assert.same({ "a", "b" }, f:attr("model", "list"))
+      assert.equal(1500, f:attr("/model/vp", "water"))
+      assert.equal(7, f:attr("/model/vp", "one"))
+      assert.allclose(sample "i64", f:attr("/model/vp", "matrix"), { rtol = 0 })
+      assert.is_nil(f:attr("/model/vp", "absent"))
+      f:close()
+    end)
+
+    it("keeps the sampling of axes", function()
+      local a = sample "f64"
+      a.axes[1] = { o = 100, d = 12.5, label = "depth", unit = "m" }
+      a.axes[2] = { o = -0.5, d = 0.25, label = "Länge", unit = "µs" }
+      moho.write(path "x.h5", a)
+      local b = moho.read(path "x.h5")
+      for i = 1, 2 do
+        for _, k in ipairs{ "o", "d", "label", "unit" } do assert.equal(a.axes[i][k], b.axes[i][k]) end
+      end
+      local part = moho.read(path "x.h5", { start = { 2, 2 }, count = { 1, -1 } })
+      assert.allclose({ { 5, -6 } }, part, { rtol = 0 })
+      assert.equal(112.5, part.axes[1].o)
+      assert.equal(-0.25, part.axes[2].o)
+      -- and without: nothing is made up
+      moho.write(path "x.h5", sample "f64")
+      local f = moho.h5.open(path "x.h5")
+      for _, k in ipairs{ "o", "d", "label", "unit" } do assert.is_nil(f:attr("/data", k)) end
+      f:close()
+    end)
+
+    it("reads parts", function()
+      local a = moho.arange{ n = 210 }:reshape{ 5, 6, 7 }
+      moho.write(path "p.h5", a, { chunk = { 2, 3, 7 }, deflate = 4 })
+      local f = moho.h5.open(path "p.h5")
+      local function part(o) return f:read("data", o) end
+      assert.allclose(a:slice("2:4, 3:3, 4:7"), part{ start = { 2, 3, 4 }, count = { 3, 1, 4 } }, { rtol = 0 })
+      assert.allclose(a:slice("5:5, :, :"), part{ start = { 5, 1, 1 } }, { rtol = 0 })
+      assert.allclose(a:slice("1:2, :, 1:1"), part{ count = { 2, -1, 1 } }, { rtol = 0 })
+      assert.same({ 0, 6, 7 }, part{ start = { 6, 1, 1 } }.shape)
+      assert.equal("f32", part{ count = { 1, 1, 1 }, dtype = "f32" }.dtype)
+      fails(function() part{ start = { 4, 1, 1 }, count = { 3, 6, 7 } } end, "file:read", "axis 1 has 5 elements; start = 4, count = 3 goes beyond")
+      fails(function() part{ start = { 0, 1, 1 } } end, "axis 1 has 5 elements; start = 0")
+      fails(function() part{ start = { 1, 1, 2 ^ 52 } } end, "axis 3 has 7 elements")
+      fails(function() part{ start = { 1, 1 } } end, "3 axes")
+      fails(function() part{ start = { 1, 1 }, count = { 1, 1, 1 } } end, "start has 2 numbers and count 3")
+      fails(function() part{ start = "1" } end, "option 'start'")
+      fails(function() part{ stride = { 1 } } end, "unknown option 'stride'")
+      f:close()
+    end)
+
+    it("writes chunks, compressed", function()
+      local a = moho.zeros{ shape = { 300, 400 }, device = "cpu" }
+      moho.write(path "plain.h5", a)
+      moho.write(path "small.h5", a, { deflate = 9 })
+      assert.is_true(#program.slurp(path "small.h5") < #program.slurp(path "plain.h5") / 10)
+      assert.allclose(a, moho.read(path "small.h5"), { rtol = 0 })
+      local f = moho.h5.open(path "c.h5", "w")
+      fails(function() f:write("a", a, { chunk = { 301, 1 } }) end, "argument 'chunk': axis 1: expected 1 to 300, got 301")
+      fails(function() f:write("a", a, { chunk = 10 }) end, "argument 'chunk': expected 2 sizes")
+      fails(function() f:write("a", a, { deflate = 10 }) end, "option 'deflate': expected a level from 0 to 9")
+      f:write("a", a, { chunk = { 300, 400 }, deflate = 0 })
+      f:close()
+      assert.allclose(a, moho.read(path "c.h5"), { rtol = 0 })
+    end)
+
+    it("replaces datasets, and adds to files", function()
+      moho.write(path "r.h5", sample "f64", { path = "/a" })
+      moho.write(path "r.h5", sample "i32", { path = "/deep/b", append = true })
+      local f = moho.h5.open(path "r.h5", "a")
+      f:attr("a", "old", 1)
+      f:write("a", moho.array({ 1, 2 }, "f32"))
+      f:write("deep/b", sample "i32" * 2)
+      fails(function() f:write("deep", sample "f32") end, "'/deep' in", "is a group")
+      fails(function() f:write("a/b", sample "f32") end, "'/a' in", "is a dataset, not a group")
+      fails(function() f:write("/", sample "f32") end, "expected the path of a dataset")
+      fails(function() f:write("t", { 1, 2 }) end, "make an array of it with moho.array")
+      fails(function() f:write("t", print) end, "got function")
+      fails(function() f:write("t", "a\0b") end, "zero byte")
+      fails(function() f:attr("a", "t", { "a", 2 }) end, "item 2 of a list of strings is a number")
+      f:close()
+      f = moho.h5.open(path "r.h5")
+      assert.allclose({ 1, 2 }, f:read "a", { rtol = 0 })
+      assert.is_nil(f:attr("a", "old"))
+      assert.allclose(sample "i32" * 2, f:read "deep/b", { rtol = 0 })
+      f:close()
+      moho.write(path "r.h5", sample "f32")
+      assert.same({ "data" }, (moho.h5.open(path "r.h5"):list()))
+    end)
+
+    it("says what is there when something is not", function()
+      local f = moho.h5.open(path "l.h5", "w")
+      f:write("image", sample "f32")
+      f:write("models/velocity", sample "f32")
+      f:write("models/density", sample "f32")
+      f:close()
+      f = moho.h5.open(path "l.h5")
+      fails(function() f:read "imge" end, "file:read: no 'imge' in", "'/' holds image, models (did you mean 'image'?)")
+      fails(function() f:read "/models/velocty" end, "'/models' holds density, velocity (did you mean 'velocity'?)")
+      fails(function() f:read "/model/velocity" end, "no 'model'", "did you mean 'models'?")
+      fails(function() f:read "/image/x" end, "'/image' is a dataset")
+      fails(function() f:read "/models" end, "is a group; it holds density, velocity")
+      fails(function() f:list "/modls" end, "file:list", "did you mean 'models'?")
+      fails(function() f:list "/image" end, "is no group")
+      fails(function() f:attr("nix", "a") end, "file:attr: no 'nix'")
+      fails(function() moho.read(path "l.h5", { path = "/imag" }) end, "read: no 'imag'", "did you mean 'image'?")
+      f:close()
+      assert.allclose(sample "f32", moho.read(path "l.h5"), { rtol = 0 })      -- one dataset in the root
+      f = moho.h5.open(path "l.h5", "a")
+      f:write("other", 1)
+      f:close()
+      fails(function() moho.read(path "l.h5") end, 'read: which dataset of', 'give path = "/NAME"; it holds image, models, other')
+    end)
+
+    it("appears when it is closed", function()
+      moho.write(path "w.h5", 1)
+      for _, mode in ipairs{ "w", "a" } do
+        local f = moho.h5.open(path "w.h5", mode)
+        f:write("data", 2)
+        assert.equal(1, moho.read(path "w.h5"))
+        assert.equal(2, f:read "data")
+        f:close()
+        assert.equal(2, moho.read(path "w.h5"))
+        moho.write(path "w.h5", 1)
+      end
+      local f = moho.h5.open(path "new.h5", "a")
+      assert.is_false(exists(path "new.h5"))
+      f:close()
+      assert.same({}, (moho.h5.open(path "new.h5"):list()))
+    end)
+
+    it("is dropped by a failing script and by the collector", function()
+      moho.write(path "w.h5", 1)
+      local script = put("gc.lua", ([[
+        local f = moho.h5.open(%q, "w")
+        f:write("data", 2)
+        if arg[1] == "fail" then error("no more") end
+        f = nil
+        collectgarbage()
+        collectgarbage()
+        print(io.open(%q) == nil)]]):format(path "w.h5", path "w.h5.partial"))
+      local code, out, err = program.run{ "-e", 'moho = require "moho"', script }
+      assert.equal(0, code)
+      assert.equal("true\n", out)
+      assert.matches("w.h5 was not closed: what was written to it is dropped", err)
+      assert.equal(1, moho.read(path "w.h5"))
+      code, _, err = program.run{ "-e", 'moho = require "moho"', script, "fail" }
+      assert.equal(1, code)
+      assert.matches("no more", err)
+      assert.equal(1, moho.read(path "w.h5"))
+      assert.is_false(exists(path "w.h5.partial"))
+    end)
+
+    it("cannot be used when closed, or written when opened for reading", function()
+      moho.write(path "w.h5", 1)
+      local f = moho.h5.open(path "w.h5")
+      assert.equal("file " .. path "w.h5" .. " (reading)", tostring(f))
+      fails(function() f:write("x", 1) end, "file:write", "is open for reading; open it with \"a\"")
+      fails(function() f:attr("data", "x", 1) end, "file:attr", "is open for reading")
+      f:close()
+      f:close()
+      assert.equal("file " .. path "w.h5" .. " (closed)", tostring(f))
+      fails(function() f:read "data" end, "file:read: " .. path "w.h5" .. " was closed; open it again with moho.h5.open")
+      fails(function() f:list() end, "file:list", "was closed")
+      fails(function() f:write("x", 1) end, "file:write", "was closed")
+      fails(function() f:attr("data", "x") end, "file:attr", "was closed")
+      fails(function() f.read("data") end, "file:read", "with a colon")
+      fails(function() moho.h5.open(path "w.h5", "rw") end, "argument 'mode': expected one of r, w, a, got string \"rw\"")
+      fails(function() moho.h5.open() end, "missing argument 'path'")
+    end)
+
+    it("reads what NumPy's users write", function()
+      local f = moho.h5.open(data .. "operators.h5")
+      local g = "/operators/fft2d"
+      local names, kinds = f:list "/operators"
+      local complex, text, number, list = 0, 0, 0, 0
+      for _, n in ipairs(names) do
+        assert.equal("group", kinds[n])
+        local m = f:read("/operators/" .. n .. "/matrix")
+        assert.equal(2, m.ndim)
+        if m.dtype == "c128" then complex = complex + 1 else assert.equal("f64", m.dtype) end
+        for _, a in ipairs{ "kind", "axis", "order", "edge", "dims" } do
+          local v = f:attr("/operators/" .. n, a)
+          if type(v) == "string" then text = text + 1
+          elseif type(v) == "number" then number = number + 1
+          elseif v then list = list + 1 end
+        end
+      end
+      assert.is_true(#names >= 55 and complex >= 2 and text > 0 and number > 0, g)
+      f:close()
+      f = moho.h5.open(data .. "lsm.h5")
+      assert.same({ 61, 45 }, f:read("model").shape)
+      assert.same({ 7, 15, 401 }, f:read("data").shape)
+      f:close()
+    end)
+  end)
+
+  -- ---- kills ---------------------------------------------------------------------------
+  describe("whose writer is killed", function()
+    local function die(body)
+      local script = put("die.lua", ([[
+        local ffi = require "ffi"
+        ffi.cdef "int getpid(void); int kill(int pid, int sig);"
+        local function die() ffi.C.kill(ffi.C.getpid(), 9) end
+        %s]]):format(body))
+      local code = program.run{ "-e", 'moho = require "moho"', script }
+      assert.equal(137, code)
+    end
+
+    for _, mode in ipairs{ "w", "a" } do
+      it("keep the old content: h5, mode " .. mode, function()
+        moho.write(path "k.h5", sample "f64")
+        die(([[
+          local f = moho.h5.open(%q, %q)
+          f:write("data", moho.zeros{ shape = { 200000 }, device = "cpu" })
+          f:write("more", 1)
+          die()]]):format(path "k.h5", mode))
+        assert.allclose(sample "f64", moho.read(path "k.h5"), { rtol = 0 })
+        assert.is_true(exists(path "k.h5.partial"))
+        moho.write(path "k.h5", sample "i32")
+        assert.is_false(exists(path "k.h5.partial"))
+        assert.equal("i32", moho.read(path "k.h5").dtype)
+      end)
+    end
+
+    it("keep the old content: npy and raw, in the middle of the bytes", function()
+      for _, suffix in ipairs{ "npy", "bin" } do
+        put("k." .. suffix, "old")
+        -- a file may not grow beyond 64 KiB: the signal for that kills in the middle of the write
+        local script = put("mid.lua", ("moho.write(%q, moho.zeros{ shape = { 200000 }, device = 'cpu' })"):format(path("k." .. suffix)))
+        put("mid.sh", ("ulimit -c 0; ulimit -f 64; %s -e 'moho = require \"moho\"' %s; echo $?"):format(program.quote(program.path "moho"), program.quote(script)))
+        local p = io.popen("sh " .. program.quote(path "mid.sh") .. " 2>/dev/null")
+        local code = tonumber(p:read "*l")
+        p:close()
+        assert.equal(128 + 25, code)
+        assert.equal("old", program.slurp(path("k." .. suffix)))
+        assert.is_true(exists(path("k." .. suffix .. ".partial")))
+        moho.write(path("k." .. suffix), sample "f32")
+        assert.is_false(exists(path("k." .. suffix .. ".partial")))
+      end
+    end)
+  end)
+
+  -- ---- SEG-Y -------------------------------------------------------------------------------
+  describe("SEG-Y", function()
+    local values = {
+      [1] = { { 0, 1, -118.625 }, { 0.15625, 1048576, -0.0009765625 } },
+      [2] = { { 0, 1, -2 }, { 70000, 16777216, -8388608 } },
+      [3] = { { 0, 1, -2 }, { 32767, -32768, 5 } },
+      [5] = { { 0, 1, -118.625 }, { 1e-30, 3.5e10, -0.25 } },
+      [8] = { { 0, 1, -2 }, { 127, -128, 5 } },
+    }
+    for format, traces in pairs(values) do
+      for _, little in ipairs{ false, true } do
+        it(("reads samples of format %d, %s endian"):format(format, little and "little" or "big"), function()
+          put("s.sgy", segy{ format = format, little = little, traces = traces, dt = 2000 })
+          local a = moho.read(path "s.sgy")
+          assert.equal("f32", a.dtype)
+          assert.allclose(traces, a, { rtol = 1e-7 })
+          local s = moho.segy.scan(path "s.sgy")
+          assert.same({ 2, 3, format, little }, { s.ntraces, s.nsamples, s.format, s.little })
+          assert.allclose({ 0.002 }, { s.dt }, { rtol = 1e-12 })
+        end)
+      end
+    end
+
+    local function line(o)
+      local traces = {}
+      for k = 1, 5 do
+        traces[k] = { k, 10 * k, 100 * k, -k, head = {
+          [9] = { 7, 4 }, [21] = { 100 + k, 4 }, [37] = { -25 * k, 4 }, [71] = { -100, 2 }, [73] = { 123456 + k, 4 }, [109] = { 250, 2 },
+          [115] = { 4, 2 }, [117] = { 4000, 2 } } }
+      end
+      o = o or {}
+      o.format, o.traces = o.format or 5, traces
+      return o
+    end
+
+    it("tells sampling and ranges of headers", function()
+      for _, little in ipairs{ false, true } do
+        put("l.segy", segy(line{ little = little }))
+        local s = moho.segy.scan(path "l.segy")
+        assert.equal("C 1 MADE FOR A TEST", s.text)
+        assert.allclose({ 0.25, 0.004 }, { s.t0, s.dt }, { rtol = 1e-12 })
+        assert.equal(91, #s.fields)
+        assert.same({ byte = 37, name = "offset", min = -125, max = -25, constant = false }, s.fields.offset)
+        assert.same({ byte = 9, name = "fldr", min = 7, max = 7, constant = true }, s.fields.fldr)
+        assert.same({ -100, 123457, 123461 }, { s.fields.scalco.min, s.fields.sx.min, s.fields.sx.max })
+        assert.equal(s.fields[1], s.fields.tracl)
+        local a = moho.read(path "l.segy")
+        assert.same({ 5, 4 }, a.shape)
+        assert.same({ "trace", 1, 1 }, { a.axes[1].label, a.axes[1].o, a.axes[1].d })
+        assert.same({ "time", "s" }, { a.axes[2].label, a.axes[2].unit })
+        assert.allclose({ 0.25, 0.004 }, { a.axes[2].o, a.axes[2].d }, { rtol = 1e-12 })
+      end
+    end)
+
+    it("gives words of the trace headers", function()
+      put("l.sgy", segy(line()))
+      local h = moho.segy.header(path "l.sgy", "offset")
+      assert.equal("i32", h.dtype)
+      assert.allclose({ -25, -50, -75, -100, -125 }, h, { rtol = 0 })
+      assert.allclose({ 123458, 123459 }, moho.segy.header(path "l.sgy", 73, { first = 2, count = 2 }), { rtol = 0 })
+      fails(function() moho.segy.header(path "l.sgy", "ofset") end, "segy.header", "no word 'ofset' in a trace header (did you mean 'offset'?)")
+      fails(function() moho.segy.header(path "l.sgy", 38) end, "no word of the trace header begins at byte 38")
+      fails(function() moho.segy.header(path "l.sgy", "sx", { first = 6, count = 1 }) end, "has 5 traces; first = 6, count = 1 goes beyond")
+    end)
+
+    it("reads a range of traces", function()
+      put("l.sgy", segy(line()))
+      local a = moho.read(path "l.sgy", { first = 2, count = 3, dtype = "f64" })
+      assert.equal("f64", a.dtype)
+      assert.allclose({ { 2, 20, 200, -2 }, { 3, 30, 300, -3 }, { 4, 40, 400, -4 } }, a, { rtol = 0 })
+      assert.equal(2, a.axes[1].o)
+      assert.same({ 2, 4 }, moho.read(path "l.sgy", { first = 4 }).shape)
+      fails(function() moho.read(path "l.sgy", { first = 4, count = 3 }) end, "has 5 traces; first = 4, count = 3 goes beyond")
+      fails(function() moho.read(path "l.sgy", { first = 0 }) end, "option 'first'")
+      fails(function() moho.read(path "l.sgy", { count = { 1, 2 } }) end, "expected a number of traces")
+    end)
+
+    it("takes more than 32767 samples, as the standard's unsigned 16 bits can say", function()
+      local t = {}
+      for i = 1, 40001 do t[i] = i % 100 end
+      put("long.sgy", segy{ format = 8, traces = { t } })
+      local a = moho.read(path "long.sgy")
+      assert.same({ 1, 40001 }, a.shape)
+      assert.equal(1, a:at(1, 40001))
+    end)
+
+    it("takes samples and interval from the first trace when the file's header has none", function()
+      local o = line()
+      o.ns, o.dt = 0, 0
+      put("l.sgy", segy(o))
+      assert.same({ 5, 4 }, moho.read(path "l.sgy").shape)
+      assert.allclose({ 0.004 }, { moho.segy.scan(path "l.sgy").dt }, { rtol = 1e-12 })
+    end)
+
+    it("skips extended text headers, of revision 1 and where sizes ask for them", function()
+      for revision = 0, 1 do
+        put("x.sgy", segy(line{ revision = revision, extended = 2 * revision + 1 }))
+        assert.equal(2 * revision + 1, moho.segy.scan(path "x.sgy").extended)
+        assert.equal(500, moho.read(path "x.sgy"):at(5, 3))
+      end
+      -- before revision 1 those bytes mean nothing
+      local file = segy(line())
+      put("x.sgy", file:sub(1, 3504) .. "\0\3" .. file:sub(3507))
+      assert.equal(0, moho.segy.scan(path "x.sgy").extended)
+      put("x.sgy", segy(line{ revision = 1, extended = -1 }))
+      fails(function() moho.segy.scan(path "x.sgy") end, "extended text headers (byte 3505) is -1")
+    end)
+
+    it("reads text in EBCDIC", function()
+      local card = "\195\64\241\64\212\193\196\197"        -- C 1 MADE
+      put("e.sgy", segy(line{ text = card .. ("\64"):rep(3200 - #card) }))
+      assert.equal("C 1 MADE", moho.segy.scan(path "e.sgy").text)
+    end)
+
+    it("infers nothing: equal or absent positions are no error", function()
+      local o = line()
+      for _, t in ipairs(o.traces) do t.head = {} end
+      put("l.sgy", segy(o))
+      assert.same({ 5, 4 }, moho.read(path "l.sgy").shape)
+    end)
+
+    it("says what is wrong", function()
+      local file = segy(line())
+      put("t.sgy", file:sub(1, -3))
+      fails(function() moho.read(path "t.sgy") end, "4878 bytes are not 3600 of headers and whole traces of 240 + 4 x 4: 4 traces and 254 bytes more; it is truncated",
+        "the first has 4 samples")
+      put("t.sgy", file:sub(1, 3600))
+      fails(function() moho.read(path "t.sgy") end, "has headers and no traces")
+      put("t.sgy", file:sub(1, 3000))
+      fails(function() moho.read(path "t.sgy") end, "has 3000 bytes; a SEG-Y file begins with 3600 of headers")
+      local o = line()
+      o.ns = 0
+      for _, t in ipairs(o.traces) do t.head[115] = nil end
+      put("t.sgy", segy(o))
+      fails(function() moho.segy.scan(path "t.sgy") end, "segy.scan", "0 samples a trace, by the binary header (byte 3221) and the first trace's (byte 115)")
+      for _, code in ipairs{ 4, 6, 16 } do
+        put("t.sgy", file:sub(1, 3224) .. bytes(code, 2) .. file:sub(3227))
+        fails(function() moho.read(path "t.sgy") end, "samples of format " .. code)
+      end
+      put("t.sgy", file:sub(1, 3224) .. "\18\52" .. file:sub(3227))
+      fails(function() moho.read(path "t.sgy") end, "its format code (byte 3225) is 4660, or 13330 in little endian")
+    end)
+  end)
+
+  if moho.device "cuda:0" then
+    it("of arrays on a GPU #gpu", function()
+      local a = sample("f32"):to "cuda:0"
+      for _, suffix in ipairs{ "h5", "npy" } do
+        moho.write(path("gpu." .. suffix), a)
+        local b = moho.read(path("gpu." .. suffix), { device = "cuda:0" })
+        assert.equal("cuda:0", b.device)
+        assert.allclose(sample "f32", b, { rtol = 0 })
+      end
+      moho.write(path "gpu.bin", a)
+      assert.allclose(sample "f32", moho.read(path "gpu.bin", { shape = { 2, 3 }, device = "cuda:0" }), { rtol = 0 })
+      local f = moho.h5.open(path "gpu.h5", "a")
+      f:attr("data", "v", a)
+      f:close()
+      f = moho.h5.open(path "gpu.h5")
+      assert.allclose(sample "f32", f:attr("data", "v"), { rtol = 0 })
+      assert.equal("cuda:0", f:read("data", { start = { 1, 2 }, device = "cuda" }).device)
+    end)
+  end
+end)
