@@ -198,6 +198,19 @@ describe("dtypes and devices", function()
     assert.is_nil(select(2, moho.lsqr{ A = D, y = y, niter = 6, var = false }).var)
   end)
 
+  it("y and x0 may share memory, be strided, or be one array", function()
+    local A = matrix(numbers(8, 8), "f64")
+    local S = A.H * A
+    local wide = moho.zeros{ shape = { 8, 3 }, dtype = "f64", device = "cpu" }
+    local y = wide:slice ":, 2"
+    y:assign(array(vector(8)))
+    for _, method in ipairs{ "cg", "cgls", "lsqr" } do
+      local want = moho[method]{ A = S, y = array(vector(8)), x0 = array(vector(8)), niter = 5 }
+      assert.allclose(want, moho[method]{ A = S, y = y, x0 = y, niter = 5 }, { rtol = 0 })
+      assert.allclose(array(vector(8)), y, { rtol = 0 })
+    end
+  end)
+
   it("var is the diagonal of the inverse", function()
     local A = matrix(array{ { 3, 0, 0 }, { 0, 2, 0 }, { 0, 0, 1 }, { 0, 0, 1 } }, "f64")
     local _, info = moho.lsqr{ A = A, y = array({ 1, 2, 3, 5 }), niter = 3, damp = 2 }
@@ -231,6 +244,16 @@ describe("preconditioners", function()
     assert.allclose(x, moho.cgls{ A = A, y = y, niter = 7, tol = 0, M = N }, { rtol = 1e-12 })
     local z = moho.cg{ A = A.H * A, y = A.H * y, niter = 14, tol = 0, M = M }
     assert.allclose(want, z * array(unscale), { rtol = 1e-6 })
+  end)
+
+  it("may solve inside themselves", function()
+    local A, y = matrix(numbers(13, 7), "f64"), array(vector(13))
+    local N = A.H * A
+    local M = moho.func{ dims = 7, device = "cpu", dtype = "f64",
+      forward = function(p, q) q:assign((moho.cg{ A = N, y = p, niter = 20, tol = 1e-12 })) end }
+    local x, info = moho.cgls{ A = A, y = y, niter = 3, M = M }
+    assert.truthy(info.niter <= 2 and info.reason == "converged")
+    assert.truthy(gradient(A, x, y, 0):norm() < 1e-8)
   end)
 
   it("are refused when they do not fit", function()
