@@ -17,6 +17,7 @@ local function merge(module)
 end
 for _, module in ipairs{ "moho.array", "moho.device", "moho.ops", "moho.wave", "moho.solvers", "moho.io" } do merge(module) end
 moho.plot = require "moho.plot"
+moho.options = require "moho.options"
 
 -- print shows arrays as blocks and operators as trees; everything else as ever
 print = show.print

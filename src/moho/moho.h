@@ -7,4 +7,5 @@
 #include <moho/op.h>
 #include <moho/solve.h>
 #include <moho/io.h>
+#include <moho/plot.h>
 #endif
