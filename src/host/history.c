@@ -33,7 +33,7 @@ static void enter(History *h, const char *line)
   for (int rc = history(h, &e, H_FIRST); rc >= 0; rc = history(h, &e, H_NEXT)) {
     size_t n = strcspn(e.str, "\n");
     if (strlen(line) != n || strncmp(e.str, line, n) != 0) continue;
-    history(h, &e, H_DEL, e.num);
+    if (history(h, &e, H_DEL, e.num) >= 0) free((char *)e.str); /* a copy, the caller's to free */
     break;
   }
   history(h, &e, H_ENTER, line);

@@ -29,7 +29,8 @@ static int run(lua_State *L, int status, int nargs)
     lua_remove(L, at);
   }
   if (status != 0) report_error(L);
-  if (signals_pending() && moho_stopped()) return signals_terminated() ? EXIT_TERM : EXIT_INT;
+  if (signals_terminated()) return EXIT_TERM;
+  if (signals_pending() && moho_stopped()) return EXIT_INT;
   signals_clear();
   return status == 0 ? EXIT_OK : EXIT_ERROR;
 }

@@ -24,7 +24,7 @@
 #include "moho/ctx.h"
 
 static struct {
-  bool interactive, quiet, strict, tty;
+  bool quiet, strict, tty;
   EditLine *el;
   History *hist;
   const char *prompt;
@@ -68,7 +68,7 @@ static int read_byte(EditLine *el)
       if (errno == EINTR) continue;
       break;
     }
-    if (signals_pending()) break;         /* with a character: the signal was first */
+    if (signals_pending()) break; /* with a character: the signal was first */
     ssize_t n = read(STDIN_FILENO, &c, 1);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     got = n == 1 ? c : n == 0 ? -2 : -1;
@@ -132,7 +132,7 @@ static void open_editor(void)
 static int read_edited(lua_State *L)
 {
   int n = 0;
-  el_set(host.el, EL_PREP_TERM, 1);       /* before the prompt shows: a Ctrl-D at once must not reach a cooked terminal */
+  el_set(host.el, EL_PREP_TERM, 1); /* before the prompt shows: a Ctrl-D at once must not reach a cooked terminal */
   const char *s = el_gets(host.el, &n);
   if (!s || n <= 0) return 0;
   size_t len = strlen(s);
@@ -241,19 +241,15 @@ void host_set_interactive(lua_State *L, const options *o)
 {
   lua_pushboolean(L, 1);
   lua_setfield(L, LUA_REGISTRYINDEX, "moho.interactive"); /* the binding asks for it: core.interactive() */
-  host.interactive = true;
   host.quiet = o->quiet;
   host.strict = o->strict;
   host.tty = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
-/* host.mode() -> { interactive =, quiet =, strict =, tty = }: a function, since a script may have loaded the module
- * earlier. */
+/* host.mode() -> { quiet =, strict =, tty = }: a function, since a script may have loaded the module earlier. */
 static int host_mode(lua_State *L)
 {
-  lua_createtable(L, 0, 4);
-  lua_pushboolean(L, host.interactive);
-  lua_setfield(L, -2, "interactive");
+  lua_createtable(L, 0, 3);
   lua_pushboolean(L, host.quiet);
   lua_setfield(L, -2, "quiet");
   lua_pushboolean(L, host.strict);

@@ -28,7 +28,7 @@ static volatile sig_atomic_t armed, pending, terminated;
 static void hook(lua_State *L, lua_Debug *ar)
 {
   (void)ar;
-  if (!moho_stopped()) { /* answered by someone on the way     */
+  if (!moho_stopped() && !terminated) { /* answered by someone on the way */
     lua_sethook(L, NULL, 0, 0);
     pending = 0;
     return;

@@ -316,7 +316,7 @@ lua_State *state_new(const options *o, int argc, char **argv)
   }
   lua_gc(L, LUA_GCSTOP, 0);
   luaL_openlibs(L);
-  if (!o->bytecode) refuse_bytecode(L);   /* by position: before a searcher is put in front */
+  if (!o->bytecode) refuse_bytecode(L); /* by position: before a searcher is put in front */
   add_modules(L, o);
   lua_getglobal(L, "os");
   lua_pushcfunction(L, os_exit);
