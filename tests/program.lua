@@ -23,7 +23,8 @@ local function answer(command)
   return line
 end
 
---- The path of a program of the build, absolute; nil when it is not there. The host that runs the specs stands in for `moho`.
+--- The path of a program of the build, absolute; nil when it is not there. The host that runs the specs stands in for
+--- `moho`.
 function program.path(name)
   local built = (os.getenv "top_builddir" or ".") .. "/" .. name
   if program.readable(built) then return answer("readlink -f " .. program.quote(built)) end
@@ -56,7 +57,8 @@ end
 --- run{ "-e", code, input = text, env = "A=b", before = "ptyrun" } gives the exit code, the output and the errors.
 function program.run(o)
   local quote = program.quote
-  local words = { "cd", quote(dir), "&& env -u MOHO_LUA -u MOHO_DEVICE -u MOHO_THREADS -u MOHO_DEBUG -u MOHO_HISTORY", o.env or "" }
+  local words = { "cd", quote(dir), "&& env -u MOHO_LUA -u MOHO_DEVICE -u MOHO_THREADS -u MOHO_DEBUG -u MOHO_HISTORY" }
+  words[#words + 1] = o.env
   if o.before then words[#words + 1] = quote(o.before) end
   words[#words + 1] = quote(moho)
   for _, a in ipairs(o) do words[#words + 1] = quote(a) end

@@ -1,9 +1,10 @@
 -- Options of scripts:
 --
---   local o = moho.options{ niter = { 50, "CG iterations" }, out = { "image.h5" }, kind = { "half", choices = { "half", "full" } } }
+--   local o = moho.options{ niter = { 50, "CG iterations" }, out = { "image.h5" }, show = { true },
+--                           kind = { "half", choices = { "half", "full" } } }
 --
--- reads --niter=20, --niter 20, --show, --no-show (booleans), --help, --; the type is the default's. A list as default takes
--- numbers or words with commas. What is left over is o[1], o[2], ... A wrong option ends the script with exit code 2.
+-- reads --niter=20, --niter 20, --show, --no-show (booleans), --help, --; the type is the default's. A list as default
+-- takes numbers or words with commas. What is left over is o[1], o[2], ... A wrong option ends the script with exit code 2.
 local schema = require "moho.schema"
 
 local Usage = {}                        -- tells a wrong option from other errors
@@ -19,11 +20,14 @@ local function declare(given)
     end
     local default = d[1]
     local t = d.type or (d.choices and default == nil and "string") or type(default)
-    if t == "nil" then schema.fail("options", "option '%s': give a default or a type (number, string, boolean)", name) end
+    if t == "nil" then
+      schema.fail("options", "option '%s': give a default or a type (number, string, boolean)", name)
+    end
     if t ~= "number" and t ~= "string" and t ~= "boolean" and t ~= "table" then
       schema.fail("options", "option '%s': expected a number, string, boolean or list, got %s", name, t)
     end
-    local o = { name = name, flag = flag_of(name), default = default, help = d[2], type = t, choices = d.choices, need = d.need }
+    local o = { name = name, flag = flag_of(name), default = default, help = d[2], type = t, choices = d.choices,
+      need = d.need }
     list[#list + 1], by_flag[o.flag] = o, o
   end
   table.sort(list, function(a, b) return a.name < b.name end)
@@ -48,7 +52,9 @@ local function convert(o, text)
     local list = {}
     local numbers = type(o.default) == "table" and type(o.default[1]) == "number"
     for word in text:gmatch("[^,]+") do
-      list[#list + 1] = numbers and (tonumber(word) or usage("option '%s': expected numbers, got '%s'", o.flag, word)) or word
+      local v = word
+      if numbers then v = tonumber(word) or usage("option '%s': expected numbers, got '%s'", o.flag, word) end
+      list[#list + 1] = v
     end
     return list
   end
@@ -65,7 +71,10 @@ end
 local function help(list, script)
   local lines = { ("usage: %s [options]"):format(script) }
   for _, o in ipairs(list) do
-    local left = o.type == "boolean" and o.flag or o.flag .. "=" .. (o.choices and table.concat(o.choices, "|") or o.type:upper())
+    local left = o.flag
+    if o.type ~= "boolean" then
+      left = left .. "=" .. (o.choices and table.concat(o.choices, "|") or o.type == "table" and "LIST" or o.type:upper())
+    end
     local note = o.default ~= nil and (" [%s]"):format(value_text(o.default)) or o.need and " (needed)" or ""
     lines[#lines + 1] = ("  %-26s %s%s"):format(left, o.help or "", note)
   end

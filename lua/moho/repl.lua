@@ -1,4 +1,5 @@
--- The prompt: reads commands of one or more lines, runs them so that Ctrl-C stops them, echoes what bare expressions give.
+-- The prompt: reads commands of one or more lines, runs them so that Ctrl-C stops them, echoes what bare expressions
+-- give.
 local host = require "moho.host"
 
 local MAIN, MORE, SLOW = "moho> ", "..> ", 0.5

@@ -1,5 +1,6 @@
--- Undeclared globals. A global is declared by an assignment in a main chunk; reading one that is not declared, or assigning
--- to it inside a function, is an error in a script and a warning at the prompt. rawget(_G, "x") asks without either.
+-- Undeclared globals. A global is declared by an assignment in a main chunk; reading one that is not declared, or
+-- assigning to it inside a function, is an error in a script and a warning at the prompt. rawget(_G, "x") asks without
+-- either.
 local declared = {}
 local warn = false
 

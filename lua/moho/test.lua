@@ -1,16 +1,12 @@
--- `moho test [busted's arguments]`: busted inside the host. Folders named on the line (or tests/, or spec/) are also where
--- specs `require` from, and a helper.lua in one of them runs first. The last line is `N passed, N failed, N skipped`, unless
--- another output is asked for with -o.
+-- `moho test [busted's arguments]`: busted inside the host. Folders named on the line (or tests/, or spec/) are also
+-- where specs `require` from, and a helper.lua in one of them runs first. The last line is `N passed, N failed,
+-- N skipped`, unless another output is asked for with -o.
 
 -- busted's options with a value in the next argument.
-local with_value = {
-  ["-p"] = true, ["-e"] = true, ["-o"] = true, ["-C"] = true, ["-f"] = true, ["-t"] = true, ["-m"] = true, ["-r"] = true,
-  ["-Xoutput"] = true, ["-Xhelper"] = true,
-  ["--pattern"] = true, ["--exclude-pattern"] = true, ["--output"] = true, ["--directory"] = true, ["--config-file"] = true,
-  ["--coverage-config-file"] = true, ["--tags"] = true, ["--exclude-tags"] = true, ["--filter"] = true,
-  ["--filter-out"] = true, ["--lpath"] = true, ["--cpath"] = true, ["--run"] = true, ["--repeat"] = true, ["--seed"] = true,
-  ["--lang"] = true, ["--loaders"] = true, ["--helper"] = true, ["--lua"] = true,
-}
+local with_value = {}
+for word in ([[-p -e -o -C -f -t -m -r -Xoutput -Xhelper --pattern --exclude-pattern --output --directory --config-file
+  --coverage-config-file --tags --exclude-tags --filter --filter-out --lpath --cpath --run --repeat --seed --lang
+  --loaders --helper --lua]]):gmatch "%S+" do with_value[word] = true end
 
 local function report(options)
   local busted = require "busted"
@@ -45,7 +41,8 @@ end
 return function()
   local ok, runner = pcall(require, "busted.runner")
   if not ok then
-    error("moho test needs busted (Debian: lua-busted) and its modules for Lua 5.1: " .. tostring(runner):match("[^\n]*"), 0)
+    error("moho test needs busted (Debian: lua-busted) and its modules for Lua 5.1: " ..
+      tostring(runner):match("[^\n]*"), 0)
   end
   local lfs = require "lfs"
   local args = arg

@@ -78,8 +78,9 @@ function testing.compare(expected, got, tol)
   end
   diff, norm = math.sqrt(diff), math.sqrt(norm)
   if diff <= atol + rtol * norm then return true end
-  return false, ("|got - expected| / |expected| = %.3g, allowed %.3g%s; %d of %d differ, worst at %s: expected %.17g, got %.17g")
-    :format(diff / norm, rtol, atol > 0 and (" (+ %g)"):format(atol) or "", bad, #a, position(at, sa, parts), a[at], b[at])
+  local allowed = ("%.3g"):format(rtol) .. (atol > 0 and (" (+ %g)"):format(atol) or "")
+  return false, ("|got - expected| / |expected| = %.3g, allowed %s; %d of %d differ, worst at %s: expected %.17g, got %.17g")
+    :format(diff / norm, allowed, bad, #a, position(at, sa, parts), a[at], b[at])
 end
 
 --- Registers assert.allclose with busted's assert.
