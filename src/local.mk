@@ -35,8 +35,8 @@ libmoho_la_SOURCES += %D%/core/dottest.c
 # operators
 libmoho_la_SOURCES += %D%/ops/ops.def
 libmoho_la_SOURCES += %D%/ops/op_chain.c
-libmoho_la_SOURCES += %D%/ops/op_sum.c
-libmoho_la_SOURCES += %D%/ops/op_conj.c
+libmoho_la_SOURCES += %D%/ops/op_plus.c
+libmoho_la_SOURCES += %D%/ops/op_conjugate.c
 libmoho_la_SOURCES += %D%/ops/op_lift.c
 libmoho_la_SOURCES += %D%/ops/op_func.c
 libmoho_la_SOURCES += %D%/ops/op_block.c

@@ -9,7 +9,7 @@ testing.register()
 local here = debug.getinfo(1, "S").source:match "^@(.*)/" or "."
 local core = require "moho.core"
 local classes = core.op_classes()
-for _, name in ipairs { "chain", "sum", "conjugate" } do              -- made by the algebra only: not in the list
+for _, name in ipairs { "chain", "plus", "conjugate" } do              -- made by the algebra only: not in the list
   classes[#classes + 1] = { name = name, help = "made by the algebra" }
 end
 local dtypes = { "f32", "f64", "c64", "c128" }

@@ -121,7 +121,7 @@ samples.chain = {
   { "four", function(e) return matrix(e, 3, 9) * matrix(e, 9, 2) * matrix(e, 2, 7) * matrix(e, 7, 5) end },
 }
 
-samples.sum = {
+samples.plus = {
   { "two", function(e) return matrix(e, 5, 7) + matrix(e, 5, 7) end },
   { "of products", function(e) return matrix(e, 5, 3) * matrix(e, 3, 7) - factor(e) * matrix(e, 7, 5).H end },
 }

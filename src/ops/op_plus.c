@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include "core/op_impl.h"
 
-typedef struct sum { moho_op op; int n; moho_op **term; } sum;
+typedef struct plus { moho_op op; int n; moho_op **term; } plus;
 
-static void sum_work(const moho_op *op, moho_dir dir, moho_work *w)
+static void plus_work(const moho_op *op, moho_dir dir, moho_work *w)
 {
-  const sum *s = (const sum *)op;
+  const plus *s = (const plus *)op;
   moho_work kids = { 0 };
   for (int i = 0; i < s->n; i++) {
     moho_work one = { 0 };
@@ -16,43 +16,43 @@ static void sum_work(const moho_op *op, moho_dir dir, moho_work *w)
   moho_work_sum(w, &kids);
 }
 
-static moho_status sum_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+static moho_status plus_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
 {
-  sum *s = (sum *)op;
+  plus *s = (plus *)op;
   for (int i = 0; i < s->n; i++) MOHO_TRY(moho_op_apply_in(s->term[i], on, dir, alpha, add || i > 0, x, y));
   return MOHO_OK;
 }
 
-static int sum_child(const moho_op *op, int i, const moho_op **child, moho_dir *dir)
+static int plus_child(const moho_op *op, int i, const moho_op **child, moho_dir *dir)
 {
-  const sum *s = (const sum *)op;
+  const plus *s = (const plus *)op;
   if (i >= s->n) return 0;
   if (!moho_op_is_adjoint(s->term[i], child, dir)) { *child = s->term[i]; *dir = MOHO_FWD; }
   return 1;
 }
 
-static void sum_fini(moho_op *op)
+static void plus_fini(moho_op *op)
 {
-  sum *s = (sum *)op;
+  plus *s = (plus *)op;
   for (int i = 0; i < s->n; i++) moho_op_unref(s->term[i]);
   free(s->term);
 }
 
-const moho_opclass moho_op_sum_class = {
-  .name = "sum", .title = "sum", .help = "A sum of operators, made by A + B.", .size = sizeof(sum),
-  .work = sum_work, .apply = sum_apply, .child = sum_child, .fini = sum_fini,
+const moho_opclass moho_op_plus_class = {
+  .name = "plus", .title = "sum", .help = "A sum of operators, made by A + B.", .size = sizeof(plus),
+  .work = plus_work, .apply = plus_apply, .child = plus_child, .fini = plus_fini,
 };
 
-static void append(sum *s, moho_op *a)
+static void append(plus *s, moho_op *a)
 {
-  const sum *from = a->cls == &moho_op_sum_class ? (const sum *)a : NULL;
+  const plus *from = a->cls == &moho_op_plus_class ? (const plus *)a : NULL;
   for (int i = 0; i < (from ? from->n : 1); i++) {
     s->term[s->n] = from ? from->term[i] : a;
     moho_op_ref(s->term[s->n++]);
   }
 }
 
-static int length(const moho_op *a) { return a->cls == &moho_op_sum_class ? ((const sum *)a)->n : 1; }
+static int length(const moho_op *a) { return a->cls == &moho_op_plus_class ? ((const plus *)a)->n : 1; }
 
 moho_status moho_op_add(moho_op *a, moho_op *b, moho_op **out)
 {
@@ -65,8 +65,8 @@ moho_status moho_op_add(moho_op *a, moho_op *b, moho_op **out)
   if (a->dom_ctx != b->dom_ctx || a->ran_ctx != b->ran_ctx) return moho_fail(MOHO_ESHAPE, "a sum needs operators on one device: %s and %s", la, lb);
   if ((a->dom_type != b->dom_type || a->ran_type != b->ran_type) && !a->any_type && !b->any_type)
     return moho_fail(MOHO_ESHAPE, "a sum needs operators of one dtype: %s and %s", la, lb);
-  MOHO_TRY(moho_op_make(&moho_op_sum_class, &op));
-  sum *s = (sum *)op;
+  MOHO_TRY(moho_op_make(&moho_op_plus_class, &op));
+  plus *s = (plus *)op;
   s->term = calloc((size_t)(length(a) + length(b)), sizeof *s->term);
   if (!s->term) {
     moho_op_unref(op);
