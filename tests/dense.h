@@ -4,7 +4,9 @@
 #define DENSE_H
 #include <complex.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <moho/moho.h>
 
 typedef double complex cx;
