@@ -199,7 +199,10 @@ static void set_param(lua_State *L, moho_op *op, const moho_param *p, int i, con
     case MOHO_P_REAL: lmoho_check(L, moho_op_set_real(op, p->name, lua_tonumber(L, i)), who); break;
     case MOHO_P_BOOL: lmoho_check(L, moho_op_set_bool(op, p->name, lua_toboolean(L, i)), who); break;
     case MOHO_P_TEXT: lmoho_check(L, moho_op_set_text(op, p->name, lua_tostring(L, i)), who); break;
-    case MOHO_P_SHAPE: lmoho_toshape(L, i, who, &s); lmoho_check(L, moho_op_set_shape(op, p->name, &s), who); break;
+    case MOHO_P_SHAPE:
+      lmoho_toshape(L, i, lua_pushfstring(L, "%s: argument '%s'", who, p->name), &s);
+      lmoho_check(L, moho_op_set_shape(op, p->name, &s), who);
+      break;
     case MOHO_P_NUMBERS: set_numbers(L, op, p, i, who); break;
     case MOHO_P_ARRAY:
       lmoho_check(L, moho_op_set_array(op, p->name, param_array(L, i, who, p->name)), who);
@@ -313,16 +316,14 @@ static void copy_axes(lua_State *L, const moho_array *from, moho_array *to, cons
     if (from->shape.d[i] == to->shape.d[i]) lmoho_check(L, moho_array_axis(to, i, &from->axes[i]), who);
 }
 
-/* A * x: y is new, shaped as dimsd (flat when x is flat and dims is not). */
+/* A * x: y is new, shaped as dimsd whether x is shaped or flat. */
 static int apply_new(lua_State *L, moho_op *a, const moho_array *x)
 {
   const char *who = "A * x";
-  moho_shape flat = { 1, { moho_shape_size(&a->ran) } };
-  bool is_flat = x->shape.n == 1 && a->dom.n != 1 && x->shape.d[0] == moho_shape_size(&a->dom);
   moho_array **y = lmoho_newarray(L);
-  lmoho_alloc(L, a->ran_ctx, a->any_type ? x->type : a->ran_type, is_flat ? &flat : &a->ran, false, who, y);
+  lmoho_alloc(L, a->ran_ctx, a->any_type ? x->type : a->ran_type, &a->ran, false, who, y);
   apply(L, a, MOHO_FWD, (moho_scalar){ 1, 0 }, false, x, *y, who);
-  if (!is_flat) copy_axes(L, x, *y, who);
+  copy_axes(L, x, *y, who);
   return 1;
 }
 

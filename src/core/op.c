@@ -161,6 +161,12 @@ static moho_status idle_lane(moho_ctx *c, moho_lane **on)
   }
 }
 
+static moho_status join_lanes(moho_ctx *a, moho_ctx *b)
+{
+  MOHO_TRY(moho_ctx_sync(a));
+  return a == b ? MOHO_OK : moho_ctx_sync(b);
+}
+
 /* A strided view goes through contiguous work memory. */
 typedef struct staged { moho_array a; moho_block b; bool used; } staged;
 
@@ -182,6 +188,7 @@ moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar a
     return moho_fail(MOHO_ESHAPE, "input %s and output %s differ in dtype", moho_dtype_name(x->type), moho_dtype_name(y->type));
   if (alpha.im != 0 && !moho_dtype_complex(y->type)) return moho_fail(MOHO_EINVAL, "a complex factor for a %s result", moho_dtype_name(y->type));
   if (moho_array_overlap(x, y)) return moho_fail(MOHO_EINVAL, "input and output overlap in memory; use two arrays");
+  bool nested = !on;
   if (!on) MOHO_TRY(idle_lane(y->ctx, &on));
 
   moho_op_work(a, dir, &w);
@@ -198,13 +205,17 @@ moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar a
   stage(on, x, &sx);
   stage(on, y, &sy);
   moho_status st = MOHO_OK;
+  /* within another application: vectors are worked on in lane 0, so lanes must not run ahead of each other */
+  bool inner = on->index > 0 && nested;
+  if (inner) st = join_lanes(y->ctx, x->ctx);
   on->depth++;
-  if (sx.used) st = moho_array_copy(x, &sx.a);
+  if (!st && sx.used) st = moho_array_copy(x, &sx.a);
   if (!st && sy.used && add) st = moho_array_copy(y, &sy.a);
   if (!st) st = moho_op_apply_in(a, on, dir, alpha, add, sx.used ? &sx.a : x, sy.used ? &sy.a : y);
   if (!st && sy.used) st = moho_array_copy(&sy.a, y);
   on->depth--;
   for (int i = 0; i < w.n; i++) moho_lane_reset(lane[i], mark[i]);
+  if (inner && !st) st = join_lanes(y->ctx, x->ctx);
   return st;
 }
 
