@@ -19,8 +19,8 @@ EXTRA_DIST += %D%/new-operator
 check-count:
 	@$(SHELL) $(top_srcdir)/scripts/check-count $(wildcard $(TEST_LOGS:.log=.trs))
 # For scripts/gpu-check.
-print-c-tests:
-	@echo $(c_tests)
+print-programs:
+	@echo $(check_PROGRAMS)
 print-specs:
 	@echo $(specs)
-.PHONY: check-count print-c-tests print-specs
+.PHONY: check-count print-programs print-specs
