@@ -8,10 +8,16 @@ libmoho_la_SOURCES += %D%/random.h
 libmoho_la_SOURCES += %D%/vec_body.h
 libmoho_la_SOURCES += %D%/vec.c
 libmoho_la_SOURCES += %D%/fft_body.h
+libmoho_la_SOURCES += %D%/fft_fftw.h
 libmoho_la_SOURCES += %D%/fft_fftw.c
+libmoho_la_SOURCES += %D%/fft_nd.h
+libmoho_la_SOURCES += %D%/fft_nd_body.h
+libmoho_la_SOURCES += %D%/fft_nd.c
 libmoho_la_SOURCES += %D%/wide.h
 libmoho_la_SOURCES += %D%/dense_body.h
 libmoho_la_SOURCES += %D%/dense_blas.c
+libmoho_la_SOURCES += %D%/axis_sparse_body.h
+libmoho_la_SOURCES += %D%/axis.c
 
 # Kirchhoff loops, the same body for several instruction sets; which one runs is decided when it runs.
 if X86_64

@@ -42,11 +42,14 @@ libmoho_la_SOURCES += %D%/ops/op_func.c
 libmoho_la_SOURCES += %D%/ops/op_block.c
 libmoho_la_SOURCES += %D%/ops/leaf.h
 libmoho_la_SOURCES += %D%/ops/leaf.c
+libmoho_la_SOURCES += %D%/ops/sparse.h
+libmoho_la_SOURCES += %D%/ops/sparse.c
 libmoho_la_SOURCES += %D%/ops/op_identity.c
 libmoho_la_SOURCES += %D%/ops/op_zero.c
 libmoho_la_SOURCES += %D%/ops/op_diagonal.c
 libmoho_la_SOURCES += %D%/ops/op_matrix.c
 libmoho_la_SOURCES += %D%/ops/op_convolve1d.c
+libmoho_la_SOURCES += %D%/ops/op_restriction.c
 
 # solvers
 libmoho_la_SOURCES += %D%/solve/solver.h

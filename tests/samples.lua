@@ -109,6 +109,25 @@ samples.convolve1d = {
   },
 }
 
+samples.restriction = {
+  { "last axis", function() return { dims = { 5, 7 }, index = { 6, 1, 3, 4 } } end },
+  { "last axis, repeated", function() return { dims = { 3, 8 }, index = { 2, 5, 2, 8, 2 } } end },
+  { "first axis", function() return { dims = { 9, 3, 5 }, index = { 9, 2, 4 }, axis = 1 } end },
+  { "middle axis, repeated", function() return { dims = { 3, 9, 5 }, index = { 1, 7, 7 }, axis = 2 } end },
+  { "wide rows", function() return { dims = { 4, 1201 }, index = { 3, 3, 1 }, axis = -2 } end },
+  golden = {
+    { "restriction_axis0", function(g) return { dims = g.dims, index = g.iava + 1, axis = g.axis + 1 } end },
+  },
+  bad = {
+    { "missing argument 'index'", { dims = { 5, 7 } } },
+    { "argument 'index': expected whole numbers from 1 to 7", { dims = { 5, 7 }, index = { 1, 8 } } },
+    { "got 0 at 2", { dims = { 5, 7 }, index = { 1, 0 } } },
+    { "got 2.5 at 1", { dims = { 5, 7 }, index = { 2.5 } } },
+    { "argument 'index': expected a list of positions", { dims = { 5, 7 }, index = { { 1, 2 }, { 3, 4 } } } },
+    { "argument 'axis': expected 1 to 2", { dims = { 5, 7 }, index = { 1 }, axis = 3 } },
+  },
+}
+
 -- ---- operators made of operators --------------------------------------------------
 local function matrix(e, m, n, otherdims)
   return moho.matrix{ A = e.random { m, n }, otherdims = otherdims, dtype = e.dtype, device = e.device }

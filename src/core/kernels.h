@@ -55,6 +55,24 @@ struct moho_dense_kernels {
                       const void *d, const void *x, bool add, void *y);
 };
 
+/* Along the middle axis of (outer, n, inner) elements in C order, t f32, f64, c64 or c128. Long sums are taken in double and in an
+   order that the sizes alone decide, so results do not depend on the number of threads. x and y do not overlap. */
+
+/* Sparse rows: (A x)[i] = sum of weight[k] x[index[k]] over start[i] <= k < start[i+1]. The adjoint is a table of its own
+   (ops/sparse.h makes both), so that either direction gathers. */
+typedef struct moho_rows {
+  int64_t rows, cols, per;              /* per: entries of every row, start is then not read; -1: start tells */
+  const int64_t *start;                 /* rows + 1                                          */
+  const int32_t *index;                 /* 0 .. cols-1                                       */
+  const void *weight;                   /* of t's real type; NULL: ones                      */
+} moho_rows;
+
+struct moho_axis_kernels {
+  /* y (outer, rows, inner) (+)= alpha A x, x (outer, cols, inner) */
+  moho_status (*sparse)(moho_lane *on, moho_dtype t, const moho_rows *a, moho_scalar alpha, bool add, int64_t outer, int64_t inner,
+                        const void *x, void *y);
+};
+
 #ifdef __cplusplus
 }
 #endif
