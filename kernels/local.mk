@@ -15,8 +15,16 @@ libmoho_la_SOURCES += %D%/dense_blas.c
 libmoho_la_SOURCES += %D%/axis_sparse_body.h
 libmoho_la_SOURCES += %D%/axis.c
 
-# Kirchhoff loops, the same body for several instruction sets; which one runs is decided when it runs.
+# Kirchhoff loops, the same body for several instruction sets; which one runs is decided when it runs. Each set is a library of
+# its own, with its flags; other processors than x86-64 have what the compiler makes of the generic one.
 if X86_64
+noinst_LTLIBRARIES += libkirchhoff_avx2.la
+libkirchhoff_avx2_la_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
+libkirchhoff_avx2_la_SOURCES =
+noinst_LTLIBRARIES += libkirchhoff_avx512.la
+libkirchhoff_avx512_la_CFLAGS = $(AM_CFLAGS) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
+libkirchhoff_avx512_la_SOURCES =
+libmoho_la_LIBADD += libkirchhoff_avx2.la libkirchhoff_avx512.la
 endif
 
 # ---- CUDA -----------------------------------------------------------------------
