@@ -11,7 +11,7 @@
 -- gives a function that takes one table of named arguments; with positional = true it takes them in
 -- order and call gets them in order. Methods are positional and named "array:slice"; their self is not listed.
 -- Types: number integer boolean string table function array operator generator file shape (a list of
--- integers or one integer) numbers (a number or a list of numbers) dtype device any; alternatives with |.
+-- integers or one integer) numbers (a number or a list of numbers) flags (a boolean or a list) dtype device any; alternatives with |.
 -- An argument's description may have min, max, choices, and nan = true where not-a-number is a value like others.
 local schema = {}
 
@@ -124,6 +124,7 @@ local checks = {
   generator = function(v) return kind_of(v) == "generator" end,
   shape = function(v) return is_int(v) or is_list(v, is_int) end,
   numbers = function(v) return is_num(v) or is_list(v, is_num) end,
+  flags = function(v) return type(v) == "boolean" or is_list(v, function(b) return type(b) == "boolean" end) end,
   dtype = function(v) return dtypes[v] or false end,
   device = function(v) return v == "cpu" or (type(v) == "string" and v:match("^cuda:?%d*$") ~= nil) end,
   complex = function(v) return type(v) == "cdata" end,
@@ -131,6 +132,7 @@ local checks = {
 }
 local words = {
   shape = "a shape (list of integers)", numbers = "a number or a list of numbers",
+  flags = "true, false or a list of them",
   dtype = "a dtype (f32 f64 c64 c128 i32 i64)", device = 'a device ("cpu", "cuda:N")',
 }
 

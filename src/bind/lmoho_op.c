@@ -176,6 +176,19 @@ static void set_numbers(lua_State *L, moho_op *op, const moho_param *p, int i, c
   lmoho_check(L, moho_op_set_numbers(op, p->name, n, v), who);
 }
 
+static void set_flags(lua_State *L, moho_op *op, const moho_param *p, int i, const char *who)
+{
+  double v[MOHO_MAXNUMBERS] = { lua_toboolean(L, i) };
+  int n = lua_istable(L, i) ? (int)lua_objlen(L, i) : 1;
+  if (n > MOHO_MAXNUMBERS) lmoho_error(L, who, "argument '%s': %d values, at most %d", p->name, n, MOHO_MAXNUMBERS);
+  for (int k = 0; k < n && lua_istable(L, i); k++) {
+    lua_rawgeti(L, i, k + 1);
+    v[k] = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+  }
+  lmoho_check(L, moho_op_set_numbers(op, p->name, n, v), who);
+}
+
 static void set_func(lua_State *L, moho_op *op, const moho_param *p, int i, const char *who)
 {
   luaL_checktype(L, i, LUA_TFUNCTION);
@@ -204,6 +217,7 @@ static void set_param(lua_State *L, moho_op *op, const moho_param *p, int i, con
       lmoho_check(L, moho_op_set_shape(op, p->name, &s), who);
       break;
     case MOHO_P_NUMBERS: set_numbers(L, op, p, i, who); break;
+    case MOHO_P_FLAGS: set_flags(L, op, p, i, who); break;
     case MOHO_P_ARRAY:
       lmoho_check(L, moho_op_set_array(op, p->name, param_array(L, i, who, p->name)), who);
       lua_pop(L, 1);
@@ -249,11 +263,42 @@ static int op_new(lua_State *L)
   return 1;
 }
 
+/* op_get(A, name): an argument of a leaf operator, as it is after the operator was made; nil when there is none of that name. */
+static int op_get(lua_State *L)
+{
+  moho_op *op = lmoho_toop(L, 1, "operator", "A");
+  const char *name = luaL_checkstring(L, 2);
+  for (const moho_param *p = op->cls->params; p && p->name; p++) {
+    const void *v = moho_op_field(op, p);
+    if (strcmp(p->name, name)) continue;
+    switch (p->type) {
+      case MOHO_P_INT: lua_pushnumber(L, (double)*(const int64_t *)v); return 1;
+      case MOHO_P_REAL: lua_pushnumber(L, *(const double *)v); return 1;
+      case MOHO_P_BOOL: lua_pushboolean(L, *(const bool *)v); return 1;
+      case MOHO_P_TEXT: lua_pushstring(L, *(char *const *)v); return 1;
+      case MOHO_P_SHAPE: lmoho_pushshape(L, v); return 1;
+      case MOHO_P_NUMBERS:
+      case MOHO_P_FLAGS: {
+        const moho_numbers *n = v;
+        lua_createtable(L, n->n, 0);
+        for (int k = 0; k < n->n; k++) {
+          if (p->type == MOHO_P_FLAGS) lua_pushboolean(L, n->v[k] != 0);
+          else lua_pushnumber(L, n->v[k]);
+          lua_rawseti(L, -2, k + 1);
+        }
+        return 1;
+      }
+      default: return 0;
+    }
+  }
+  return 0;
+}
+
 /* ---- classes, for the schema -------------------------------------------------------------- */
 
 static const char *const type_name[] = {
   [MOHO_P_INT] = "integer", [MOHO_P_REAL] = "number", [MOHO_P_BOOL] = "boolean", [MOHO_P_TEXT] = "string", [MOHO_P_SHAPE] = "shape",
-  [MOHO_P_NUMBERS] = "numbers|false", [MOHO_P_ARRAY] = "array|table|number|complex", [MOHO_P_ARRAYS] = "table", [MOHO_P_OP] = "operator",
+  [MOHO_P_NUMBERS] = "numbers|false", [MOHO_P_FLAGS] = "flags", [MOHO_P_ARRAY] = "array|table|number|complex", [MOHO_P_ARRAYS] = "table", [MOHO_P_OP] = "operator",
   [MOHO_P_OPS] = "table|operator", [MOHO_P_FUNCTION] = "function",
 };
 
@@ -527,7 +572,7 @@ static int op_methods(lua_State *L)
 void lmoho_open_op(lua_State *L)
 {
   static const luaL_Reg f[] = {
-    { "op_new", op_new }, { "op_classes", op_classes }, { "op_apply", op_apply }, { "op_todense", op_todense }, { "op_dottest", op_dottest },
+    { "op_new", op_new }, { "op_classes", op_classes }, { "op_get", op_get }, { "op_apply", op_apply }, { "op_todense", op_todense }, { "op_dottest", op_dottest },
     { "op_tree", op_tree }, { "op_line", op_line }, { "op_free", op_free }, { "op_methods", op_methods }, { NULL, NULL },
   };
   static const luaL_Reg meta[] = {

@@ -50,7 +50,9 @@ moho_status moho_op_set_text(moho_op *op, const char *name, const char *v)
 
 moho_status moho_op_set_numbers(moho_op *op, const char *name, int n, const double *v)
 {
-  FIELD(MOHO_P_NUMBERS, moho_numbers);
+  void *at;
+  MOHO_TRY(find(op, name, MOHO_P_NUMBERS, MOHO_P_FLAGS, &at));
+  moho_numbers *field = at;
   if (n > MOHO_MAXNUMBERS) return moho_fail_arg(name, "%d numbers, at most %d", n, MOHO_MAXNUMBERS);
   field->off = n < 0;
   field->n = n < 0 ? 0 : n;

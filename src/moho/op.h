@@ -19,6 +19,7 @@ typedef enum moho_ptype {
   MOHO_P_TEXT,     /* char *, owned by the instance                                 */
   MOHO_P_SHAPE,    /* moho_shape                                                    */
   MOHO_P_NUMBERS,  /* moho_numbers: a number, a short list, or false                */
+  MOHO_P_FLAGS,    /* moho_numbers: a boolean or a short list of them, as 0 and 1 */
   MOHO_P_ARRAY,    /* moho_array *, a reference; a number comes as a 0-d f64 array  */
   MOHO_P_ARRAYS,   /* moho_arrays: a list, or a table with the names in `keys`      */
   MOHO_P_OP,       /* moho_op *, a reference                                        */

@@ -18,12 +18,12 @@ moho_status moho_leaf_shape(const moho_op *op, const char *arg, const moho_shape
   return moho_fail_arg(arg, "%s", why);
 }
 
-moho_status moho_leaf_axis(int64_t axis, const moho_shape *s, int *at, int64_t *outer, int64_t *inner)
+moho_status moho_leaf_axis_of(const char *arg, int64_t axis, const moho_shape *s, int *at, int64_t *outer, int64_t *inner)
 {
   char text[160];
   int64_t i = axis < 0 ? axis + s->n : axis - 1;
   if (i < 0 || i >= s->n)
-    return moho_fail_arg("axis", "expected 1 to %d, or -%d to -1 from the end, for dims %s, got %" PRId64, s->n, s->n,
+    return moho_fail_arg(arg, "expected 1 to %d, or -%d to -1 from the end, for dims %s, got %" PRId64, s->n, s->n,
                          moho_shape_text(s, text, sizeof text), axis);
   *at = (int)i;
   *outer = *inner = 1;
@@ -32,6 +32,11 @@ moho_status moho_leaf_axis(int64_t axis, const moho_shape *s, int *at, int64_t *
     if (k > i) *inner *= s->d[k];
   }
   return MOHO_OK;
+}
+
+moho_status moho_leaf_axis(int64_t axis, const moho_shape *s, int *at, int64_t *outer, int64_t *inner)
+{
+  return moho_leaf_axis_of("axis", axis, s, at, outer, inner);
 }
 
 moho_status moho_leaf_real(const moho_op *op, const char *arg, const moho_array *a)
