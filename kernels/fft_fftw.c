@@ -15,7 +15,7 @@
 #include <string.h>
 #include <fftw3.h>
 #include <omp.h>
-#include "core/kernels.h"
+#include "fft_fftw.h"
 #include "wide.h"
 
 enum {
@@ -241,4 +241,5 @@ static moho_status cpu_conv_apply(moho_conv *p, moho_lane *on, moho_dir dir, moh
 
 const struct moho_fft_kernels moho_cpu_fft = {
   .conv_new = cpu_conv_new, .conv_free = cpu_conv_free, .conv_work = cpu_conv_work, .conv_apply = cpu_conv_apply,
+  .fft_new = moho_cpu_fft_new, .fft_free = moho_cpu_fft_free, .fft_work = moho_cpu_fft_work, .fft_apply = moho_cpu_fft_apply,
 };

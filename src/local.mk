@@ -49,6 +49,7 @@ libmoho_la_SOURCES += %D%/ops/op_zero.c
 libmoho_la_SOURCES += %D%/ops/op_diagonal.c
 libmoho_la_SOURCES += %D%/ops/op_matrix.c
 libmoho_la_SOURCES += %D%/ops/op_convolve1d.c
+libmoho_la_SOURCES += %D%/ops/op_fft.c
 libmoho_la_SOURCES += %D%/ops/op_restriction.c
 
 # solvers

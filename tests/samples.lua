@@ -4,7 +4,7 @@
 --   samples.NAME = {
 --     { "what is special about it", function(e) return { dims = { 5, 7 }, ... } end },
 --     dtypes = { "f32", "f64" },              -- absent: f32 f64 c64 c128
---     golden = { { "group in operators.h5", function(g) return { dims = g.dims, ... } end } },
+--     golden = { { "group in operators.h5", function(g) return { dims = g.dims, ... } end, ["another.h5"] } },
 --     bad = { { "words of the message", { dims = { 5, 7 }, ... } } },
 --   }
 --
@@ -125,6 +125,71 @@ samples.restriction = {
     { "got 2.5 at 1", { dims = { 5, 7 }, index = { 2.5 } } },
     { "argument 'index': expected a list of positions", { dims = { 5, 7 }, index = { { 1, 2 }, { 3, 4 } } } },
     { "argument 'axis': expected 1 to 2", { dims = { 5, 7 }, index = { 1 }, axis = 3 } },
+  },
+}
+
+samples.fft = {
+  { "last axis", function() return { dims = { 3, 7 } } end },
+  { "first axis, padded", function() return { dims = { 7, 5, 3 }, axis = 1, nfft = 12 } end },
+  { "middle axis, cut", function() return { dims = { 3, 11, 5 }, axis = -2, nfft = 8, norm = "none" } end },
+  { "wider than a group of rows", function() return { dims = { 9, 37 }, axis = 1, nfft = 10, norm = "1/n" } end },
+  { "shifted, odd", function() return { dims = { 5, 7 }, nfft = 9, ifftshift_before = true, fftshift_after = true } end },
+  { "shifted, even", function() return { dims = { 8, 3 }, axis = 1, ifftshift_before = true, fftshift_after = true } end },
+  { "shifted, cut", function() return { dims = { 3, 11 }, nfft = 6, ifftshift_before = true, fftshift_after = true } end },
+  { "half, odd", function(e) return { dims = { 5, 7 }, real = not e.complex } end },
+  { "half, even and padded", function(e) return { dims = { 7, 3 }, axis = 1, nfft = 12, real = not e.complex } end },
+  { "half, cut and shifted", function(e)
+    return { dims = { 5, 17 }, nfft = 10, real = not e.complex, norm = "none", ifftshift_before = true, fftshift_after = true }
+  end },
+  { "one sample", function(e) return { dims = { 5, 1 }, real = not e.complex } end },
+  { "two samples", function(e) return { dims = { 5, 2 }, real = not e.complex } end },
+  golden = {
+    { "fft_axis1", function(g)
+      return { dims = g.dims, axis = g.axis + 1, nfft = g.nfft, sampling = g.sampling, dtype = "c128" }
+    end },
+  },
+  bad = {
+    { "missing argument 'dims'", {} },
+    { "argument 'nfft': expected a whole number from 1 to 536870911, got -3", { dims = 5, nfft = -3 } },
+    { "argument 'axis': expected 1 to 2, or -2 to -1", { dims = { 5, 7 }, axis = 3 } },
+    { "argument 'real': true is for a real model, dtype is c64; use dtype = \"f32\"", { dims = 5, real = true, dtype = "c64" } },
+    { "argument 'norm': expected one of ortho, none, 1/n, got string \"orto\" (did you mean 'ortho'?)", { dims = 5, norm = "orto" } },
+    { "argument 'sampling': expected a positive step, got 0", { dims = 5, sampling = 0 } },
+    { "argument 'dtype': expected f32, f64, c64 or c128, got i64", { dims = 5, dtype = "i64" } },
+  },
+}
+
+samples.fft2d = {
+  { "last two axes", function() return { dims = { 3, 5, 7 } } end },
+  { "padded, two axes out of order", function() return { dims = { 5, 3, 7 }, axes = { 3, 1 }, nffts = { 9, 6 } } end },
+  { "one cut, one padded, shifted", function()
+    return { dims = { 5, 9 }, nffts = { 8, 6 }, ifftshift_before = { true, false }, fftshift_after = true, norm = "1/n" }
+  end },
+  { "half", function(e) return { dims = { 5, 7 }, nffts = { 6, 8 }, real = not e.complex, fftshift_after = { true, false } } end },
+  { "half, odd, first axis", function(e) return { dims = { 9, 5, 2 }, axes = { 2, 1 }, real = not e.complex } end },
+  golden = {
+    { "fft2d", function(g) return { dims = g.dims, nffts = g.nffts:totable(), dtype = "c128" } end },
+  },
+  bad = {
+    { "argument 'dims': expected 2 axes or more, got 1; give axes, or use moho.fft", { dims = 5 } },
+    { "argument 'axes': expected 2 axes, got 3; use moho.fftnd", { dims = { 5, 6, 7 }, axes = { 1, 2, 3 } } },
+    { "argument 'axes': expected different axes, axis 2 is there twice", { dims = { 5, 6 }, axes = { 2, -1 } } },
+    { "argument 'nffts': expected 1 or 2 values, one for each of the axes, got 3", { dims = { 5, 6 }, nffts = { 8, 8, 8 } } },
+    { "argument 'nffts': expected a whole number from 1 to 536870911, got 8.5", { dims = { 5, 6 }, nffts = 8.5 } },
+    { "argument 'fftshift_after': expected true, false or a list of them, got number 1", { dims = { 5, 6 }, fftshift_after = 1 } },
+  },
+}
+
+samples.fftnd = {
+  { "three axes", function() return { dims = { 3, 5, 4 } } end },
+  { "one axis", function() return { dims = { 3, 5, 4 }, axes = 2, nffts = 7 } end },
+  { "three of four, padded and cut", function()
+    return { dims = { 3, 2, 5, 7 }, axes = { 1, 3, 4 }, nffts = { 4, 5, 6 }, norm = "none", fftshift_after = { true, true, false } }
+  end },
+  { "half", function(e) return { dims = { 3, 5, 4 }, nffts = { 3, 6, 9 }, real = not e.complex } end },
+  bad = {
+    { "argument 'dims': expected 3 axes or more, got 2; give axes, or use moho.fft2d", { dims = { 5, 6 } } },
+    { "argument 'axes': expected 1 to 3, or -3 to -1", { dims = { 5, 6, 3 }, axes = { 1, 2, 4 } } },
   },
 }
 

@@ -31,8 +31,22 @@ struct moho_vec_kernels {
   moho_status (*random)(moho_lane *on, const moho_nd *v, moho_random kind, uint64_t seed, uint64_t first);
 };
 
-/* Convolution of rows with one filter through FFTs. A plan belongs to an operator and a context. */
+/* Convolution of rows with one filter through FFTs, and n-d transforms. A plan belongs to an operator and a context. */
 typedef struct moho_conv moho_conv;
+typedef struct moho_fft moho_fft;
+
+/* From a model of shape dims, real or complex, to a complex spectrum. Axes are 0-based and differ from each other; a half spectrum keeps
+   nfft / 2 + 1 bins of the last one, the inner ones times sqrt 2. */
+typedef struct moho_fft_par {
+  moho_shape dims;
+  int n, axis[MOHO_MAXDIM];
+  int64_t nfft[MOHO_MAXDIM];            /* the model is padded with zeros to it, or cut      */
+  bool before[MOHO_MAXDIM];             /* ifftshift of the model                            */
+  bool after[MOHO_MAXDIM];              /* fftshift of the spectrum                          */
+  bool half;                            /* for real models                                   */
+  double scale;                         /* of both directions                                */
+} moho_fft_par;
+
 struct moho_fft_kernels {
   /* Rows of n samples of type t, filter h (host, f64 or c128 by t) of nh taps with zero at `center` (0-based, any integer). */
   moho_status (*conv_new)(moho_ctx *c, moho_dtype t, int64_t n, int64_t nh, const void *h, int64_t center, moho_conv **plan);
@@ -43,6 +57,12 @@ struct moho_fft_kernels {
      overlap, `work` is aligned to MOHO_ALIGN. */
   moho_status (*conv_apply)(moho_conv *plan, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner,
                             const void *x, int64_t ldx, void *y, int64_t ldy, void *work);
+
+  /* Models of type t (f32, f64, c64, c128). Contiguous x and y that don't overlap; the adjoint of a real model is the real part. */
+  moho_status (*fft_new)(moho_ctx *c, moho_dtype t, const moho_fft_par *p, moho_fft **plan);
+  void (*fft_free)(moho_fft *plan);
+  size_t (*fft_work)(const moho_fft *plan);       /* bytes, a constant of the plan           */
+  moho_status (*fft_apply)(moho_fft *plan, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const void *x, void *y, void *work);
 };
 
 /* Products with dense and diagonal matrices, on fixed blocks: results do not depend on the number of threads. Row-major. */

@@ -1,0 +1,206 @@
+/* Transforms along one axis for one precision; included by fft_nd.c with REAL, NAME(x) and FFTW(x) set. C numbers make an
+   element: 1 real, 2 complex. A row has two buffers of nfft complex samples, b behind a; what comes in lies in a. */
+
+typedef struct NAME(pair) { REAL v[2]; } NAME(pair);
+
+/* w rows, side by side with step `inner` elements, each from element (k + h) % n on; k < take, zeros behind up to len
+   numbers. */
+#define GATHER(FN, T, C)                                                                                               \
+  static void NAME(FN)(const REAL *x_, int64_t n, int64_t h, int64_t take, int64_t inner, int64_t w, int64_t len,      \
+                       REAL *row, int64_t ld)                                                                          \
+  {                                                                                                                    \
+    const T *x = (const T *)x_;                                                                                        \
+    int64_t cut = n - h < take ? n - h : take;                                                                         \
+    for (int part = 0; part < 2; part++) {                                                                             \
+      int64_t k0 = part ? cut : 0, k1 = part ? take : cut, shift = part ? h - n : h;                                   \
+      if (inner == 1 && k1 > k0) memcpy(row + k0 * C, x + k0 + shift, (size_t)(k1 - k0) * sizeof *x);                  \
+      for (int64_t k = k0; k < k1 && inner > 1; k++) {                                                                 \
+        const T *s = x + (k + shift) * inner;                                                                          \
+        for (int64_t r = 0; r < w; r++) *(T *)(row + r * ld + k * C) = s[r];                                           \
+      }                                                                                                                \
+    }                                                                                                                  \
+    for (int64_t r = 0; r < w && len > take * C; r++)                                                                  \
+      memset(row + r * ld + take * C, 0, (size_t)(len - take * C) * sizeof *row);                                      \
+  }
+GATHER(gather_1, REAL, 1)
+GATHER(gather_2, NAME(pair), 2)
+#undef GATHER
+
+/* The way back: element (k + h) % n (+)= row[k] for k < have, zeros in the others. */
+#define SCATTER(FN, T, C)                                                                                              \
+  static void NAME(FN)(const REAL *row, int64_t ld, int64_t n, int64_t h, int64_t have, int64_t inner, int64_t w,      \
+                       bool add, REAL *y_)                                                                             \
+  {                                                                                                                    \
+    T *y = (T *)y_;                                                                                                    \
+    int64_t cut = n - h < have ? n - h : have;                                                                         \
+    for (int part = 0; part < 2; part++) {                                                                             \
+      int64_t k0 = part ? cut : 0, k1 = part ? have : cut, shift = part ? h - n : h;                                   \
+      for (int64_t k = k0; k < k1; k++) {                                                                              \
+        T *q = y + (k + shift) * inner;                                                                                \
+        if (add)                                                                                                       \
+          for (int64_t r = 0; r < w; r++)                                                                              \
+            for (int c = 0; c < C; c++) ((REAL *)(q + r))[c] += row[r * ld + k * C + c];                               \
+        else                                                                                                           \
+          for (int64_t r = 0; r < w; r++) q[r] = *(const T *)(row + r * ld + k * C);                                   \
+      }                                                                                                                \
+    }                                                                                                                  \
+    for (int64_t k = have; k < n && !add; k++) memset(y + (k + h) % n * inner, 0, (size_t)w * sizeof *y);              \
+  }
+SCATTER(scatter_1, REAL, 1)
+SCATTER(scatter_2, NAME(pair), 2)
+#undef SCATTER
+
+/* A contiguous row, of n numbers, times a real factor. */
+static MOHO_WIDE void NAME(put)(const REAL *s, int64_t n, REAL a, bool add, REAL *y)
+{
+  if (add) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] += a * s[i];
+  } else {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = a * s[i];
+  }
+}
+
+static MOHO_WIDE void NAME(times)(REAL *s, int64_t n, REAL re, REAL im)
+{
+  for (int64_t i = 0; i < n; i++) {
+    REAL u = re * s[2 * i] - im * s[2 * i + 1], v = re * s[2 * i + 1] + im * s[2 * i];
+    s[2 * i] = u;
+    s[2 * i + 1] = v;
+  }
+}
+
+/* w rows of results, `wide` complex or real, to where they belong. */
+static void NAME(store)(bool wide, REAL *row, int64_t ld, int64_t n, int64_t h, int64_t have, int64_t inner, int64_t w,
+                        REAL re, REAL im, bool add, REAL *y)
+{
+  int64_t C = wide ? 2 : 1, cut = n - h < have ? n - h : have;
+  if (inner == 1 && im == 0) {
+    NAME(put)(row, cut * C, re, add, y + h * C);
+    if (have > cut) NAME(put)(row + cut * C, (have - cut) * C, re, add, y);
+    for (int64_t k = have; k < n && !add; k++) memset(y + (k + h) % n * C, 0, (size_t)C * sizeof *y);
+    return;
+  }
+  for (int64_t r = 0; r < w; r++) {
+    if (im != 0) NAME(times)(row + r * ld, have, re, im);
+    else if (re != 1) NAME(put)(row + r * ld, have * C, re, false, row + r * ld);
+  }
+  if (wide) NAME(scatter_2)(row, ld, n, h, have, inner, w, add, y);
+  else NAME(scatter_1)(row, ld, n, h, have, inner, w, add, y);
+}
+
+/* ---- one row: what is in a, transformed; gives the buffer that the result is in ------------------------------------ */
+
+static REAL *NAME(forward)(const rows *p, REAL *a, REAL *b)
+{
+  const int64_t n = p->pass.nfft;
+  FFTW(complex) *ca = (FFTW(complex) *)a, *cb = (FFTW(complex) *)b;
+  REAL *s = b;
+  if (p->pass.kind == FFT_CC) {
+    FFTW(execute_dft)(p->fwd, ca, cb);
+    return b;
+  }
+  if (p->odd) {
+    for (int64_t k = 0; k < n; k++) b[2 * k] = a[k], b[2 * k + 1] = 0;
+    FFTW(execute_dft)(p->fwd, cb, ca);
+    s = a;
+  } else {
+    FFTW(execute_dft_r2c)(p->fwd, a, cb);
+  }
+  if (p->pass.kind == FFT_HALF) {
+    const REAL root = (REAL)1.4142135623730950488;
+#pragma omp simd
+    for (int64_t k = 2; k < 2 + (n - 1) / 2 * 2; k++) s[k] *= root;
+  } else if (!p->odd) {
+    for (int64_t k = n / 2 + 1; k < n; k++) s[2 * k] = s[2 * (n - k)], s[2 * k + 1] = -s[2 * (n - k) + 1];
+  }
+  return s;
+}
+
+/* The adjoint of real input is the real part of the transform back. Even sizes take it from a half spectrum, in which
+   the first and the middle bin are real. */
+static REAL *NAME(backward)(const rows *p, REAL *a, REAL *b)
+{
+  const int64_t n = p->pass.nfft, half = (n - 1) / 2;
+  FFTW(complex) *ca = (FFTW(complex) *)a, *cb = (FFTW(complex) *)b;
+  if (p->pass.kind == FFT_CC) {
+    FFTW(execute_dft)(p->bwd, ca, cb);
+    return b;
+  }
+  if (p->pass.kind == FFT_HALF) {
+    const REAL root = (REAL)(p->odd ? 1.4142135623730950488 : 0.70710678118654752440);
+#pragma omp simd
+    for (int64_t k = 2; k < 2 + 2 * half; k++) a[k] *= root;
+  } else if (!p->odd) {
+    for (int64_t k = 1; k <= half; k++) {
+      a[2 * k] = (REAL)0.5 * (a[2 * k] + a[2 * (n - k)]);
+      a[2 * k + 1] = (REAL)0.5 * (a[2 * k + 1] - a[2 * (n - k) + 1]);
+    }
+  }
+  if (p->odd) {
+    FFTW(execute_dft)(p->bwd, ca, cb);
+    for (int64_t k = 0; k < n; k++) b[k] = b[2 * k];
+  } else {
+    a[1] = a[n + 1] = 0;
+    FFTW(execute_dft_c2r)(p->bwd, ca, b);
+  }
+  return b;
+}
+
+/* ---- all rows of a pass ------------------------------------------------------------------------------------------------- */
+
+static void NAME(pass)(const rows *p, bool adj, moho_scalar alpha, bool add, const void *x_, void *y_, char *work)
+{
+  const fft_pass *s = &p->pass;
+  const REAL *x = x_;
+  REAL *y = y_;
+  const bool real = s->kind != FFT_CC, wide_in = adj || !real, wide_out = !adj || !real;
+  const int64_t n = adj ? s->bins : s->n, m = adj ? s->n : s->bins, inner = s->inner;
+  const int64_t h = adj ? s->after : s->before, g = adj ? s->before : s->after;
+  const int64_t take = n < s->nfft ? n : s->nfft, have = m < s->nfft ? m : s->nfft;
+  const int64_t ld = (int64_t)(2 * p->row / sizeof *x), len = adj && !p->odd ? 2 * s->bins : wide_in ? 2 * s->nfft : s->nfft;
+  const int64_t width = inner < p->width ? inner : p->width, groups = (inner + width - 1) / width, total = s->outer * groups;
+  const REAL re = (REAL)alpha.re, im = (REAL)alpha.im;
+  int threads = team(total, s->outer * inner * s->nfft * 8);
+  if (threads > p->slots) threads = p->slots;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    REAL *row = (REAL *)(work + (size_t)omp_get_thread_num() * p->slot), *out = row;
+#pragma omp for schedule(static)
+    for (int64_t u = 0; u < total; u++) {
+      int64_t i = u / groups, j = u % groups * width, w = inner - j < width ? inner - j : width;
+      if (wide_in) NAME(gather_2)(x + (i * n * inner + j) * 2, n, h, take, inner, w, len, row, ld);
+      else NAME(gather_1)(x + i * n * inner + j, n, h, take, inner, w, len, row, ld);
+      for (int64_t r = 0; r < w; r++) {
+        REAL *a = row + r * ld, *b = a + ld / 2, *result = adj ? NAME(backward)(p, a, b) : NAME(forward)(p, a, b);
+        if (r == 0) out = result;
+      }
+      NAME(store)(wide_out, out, ld, m, g, have, inner, w, re, im, add, y + (i * m * inner + j) * (wide_out ? 2 : 1));
+    }
+  }
+}
+
+/* FFTW_ESTIMATE: the same plan, so the same bits, in every run. The buffers are aligned as the work area's, and not touched. */
+static bool NAME(plan)(rows *p, void *a, void *b)
+{
+  int n = (int)p->pass.nfft;
+  if (p->pass.kind == FFT_CC || p->odd) {
+    p->fwd = p->odd ? FFTW(plan_dft_1d)(n, b, a, FFTW_FORWARD, FFTW_ESTIMATE) : FFTW(plan_dft_1d)(n, a, b, FFTW_FORWARD, FFTW_ESTIMATE);
+    p->bwd = FFTW(plan_dft_1d)(n, a, b, FFTW_BACKWARD, FFTW_ESTIMATE);
+  } else {
+    p->fwd = FFTW(plan_dft_r2c_1d)(n, a, b, FFTW_ESTIMATE);
+    p->bwd = FFTW(plan_dft_c2r_1d)(n, a, b, FFTW_ESTIMATE);
+  }
+  return p->fwd && p->bwd;
+}
+
+static void NAME(unplan)(rows *p)
+{
+  if (p->fwd) FFTW(destroy_plan)(p->fwd);
+  if (p->bwd) FFTW(destroy_plan)(p->bwd);
+}
+
+#undef REAL
+#undef NAME
+#undef FFTW
