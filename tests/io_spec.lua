@@ -642,10 +642,13 @@ describe("files", function()
     it("takes more than 32767 samples, as the standard's unsigned 16 bits can say", function()
       local t = {}
       for i = 1, 40001 do t[i] = i % 100 end
+      t.head = { [115] = { 40001, 2 }, [117] = { 50000, 2 } }
       put("long.sgy", segy{ format = 8, traces = { t } })
       local a = moho.read(path "long.sgy")
       assert.same({ 1, 40001 }, a.shape)
       assert.equal(1, a:at(1, 40001))
+      local f = moho.segy.scan(path "long.sgy").fields
+      assert.same({ 40001, 50000 }, { f.ns.max, f.dt.min })
     end)
 
     it("takes samples and interval from the first trace when the file's header has none", function()

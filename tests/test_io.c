@@ -112,6 +112,34 @@ static void newfile(void)
   TAP_FAILS(moho_newfile_begin("", &f), MOHO_EIO, "empty file name");
 }
 
+/* Writers of one name at the same time: whoever looks finds one of their files, never a piece. */
+static void crowd(void)
+{
+  enum { WRITERS = 4, TIMES = 150, SIZE = 5000 };
+  static char text[SIZE];
+  pid_t pid[WRITERS];
+  int bad = 0, looks = 0, alive = WRITERS, how;
+  put(in("crowd"), memset(text, 'z', SIZE), SIZE);
+  for (int w = 0; w < WRITERS; w++) {
+    if ((pid[w] = fork())) continue;
+    memset(text, 'a' + w, SIZE);
+    for (int i = 0; i < TIMES; i++) {
+      moho_newfile f;
+      if (moho_newfile_begin(in("crowd"), &f) || write(f.fd, text, SIZE) != SIZE || moho_newfile_commit(&f)) _exit(1);
+    }
+    _exit(0);
+  }
+  while (alive) {
+    size_t n;
+    const char *p = get(in("crowd"), &n);
+    bad += n != SIZE || p[0] != p[SIZE - 1];
+    looks++;
+    while (alive && waitpid(-1, &how, WNOHANG) > 0) { alive--; bad += how != 0; }
+  }
+  TAP_OK(!bad && looks > WRITERS, "%d writers of one name: each of %d looks found a whole file", WRITERS, looks);
+  TAP_OK(!there(in("crowd.partial")) && !there(in("crowd.2.partial")), "and nothing is left of them");
+}
+
 /* ---- npy --------------------------------------------------------------------------------- */
 
 /* A header of version `v` around `text`, then n bytes. */
@@ -237,6 +265,7 @@ static void raw(void)
   TAP_OK(memcmp(get(in("y.bin"), &n), "\0\0\x80\x3f\0\0\0\xc0", 8) == 0 && n == 8, "raw: the values and nothing else");
   moho_array_unref(a);
   TAP_FAILS(moho_raw_read(in("x.bin"), MOHO_F32, &three, 0, false, &a), MOHO_EIO, "10 bytes after offset 0; shape (3) of f32 takes 12");
+  TAP_FAILS(moho_raw_read(in("x.bin"), MOHO_F32, &two, 1, true, &a), MOHO_EIO, "9 bytes after offset 1; shape (1, 2) of f32 takes 8");
   TAP_FAILS(moho_raw_read(in("x.bin"), MOHO_F32, &two, 11, false, &a), MOHO_EIO, "0 bytes after offset 11");
   TAP_FAILS(moho_raw_read(in("x.bin"), MOHO_F32, &two, -1, false, &a), MOHO_EINVAL, "bytes >= 0");
   TAP_FAILS(moho_raw_read(in("x.bin"), MOHO_F32, &huge, 0, false, &a), MOHO_ESHAPE, "beyond 2^63");
@@ -573,6 +602,7 @@ int main(void)
 {
   if (!mkdtemp(dir) || moho_ctx_open("cpu", &cpu)) return 1;
   newfile();
+  crowd();
   npy_good();
   npy_foreign();
   npy_bad();

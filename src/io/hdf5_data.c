@@ -171,7 +171,7 @@ static moho_status part(hid_t space, const moho_shape *all, const int64_t *start
     int64_t a = start ? start[i] : 0, m = count && count[i] >= 0 ? count[i] : all->d[i] - a;
     if (a < 0 || m < 0 || a > all->d[i] || m > all->d[i] - a)
       return moho_fail(MOHO_EINVAL, "%s: axis %d has %" PRId64 " elements; start = %" PRId64 ", count = %" PRId64 " goes beyond", what, i + 1,
-                       all->d[i], a + 1, m);
+                       all->d[i], a + (a < INT64_MAX), m);
     s->d[i] = m;
     from[i] = (hsize_t)a;
     many[i] = (hsize_t)m;
@@ -314,21 +314,6 @@ static moho_status layout(const moho_array *a, const moho_h5_how *how, hid_t dcp
   return MOHO_OK;
 }
 
-/* The dataset that is there, when it has this type and shape: written again in place, so that a file does not grow by
-   rewriting. Without its attributes, as a new one would be. Else -1. */
-static hid_t reuse(hid_t file, const char *p, hid_t type, hid_t space)
-{
-  if (!moho_h5_exists(file, p)) return -1;
-  hid_t d = H5Oopen(file, p, H5P_DEFAULT), t = -1, s = -1;
-  bool same = d >= 0 && H5Iget_type(d) == H5I_DATASET && (t = H5Dget_type(d)) >= 0 && (s = H5Dget_space(d)) >= 0
-              && H5Tequal(t, type) > 0 && H5Sextent_equal(s, space) > 0;
-  if (t >= 0) H5Tclose(t);
-  if (s >= 0) H5Sclose(s);
-  if (same) while (H5Adelete_by_idx(d, ".", H5_INDEX_NAME, H5_ITER_INC, 0, H5P_DEFAULT) >= 0);
-  else if (d >= 0) H5Oclose(d);
-  return same ? d : -1;
-}
-
 /* What may not be overwritten: groups; and a dataset is no folder for others. */
 static moho_status may_write(moho_h5 *f, char *p)
 {
@@ -348,14 +333,12 @@ static moho_status may_write(moho_h5 *f, char *p)
   return st;
 }
 
-/* A dataset at `p` of this type and shape, with the groups above it. `fresh`: not over an old one. -1: failed. */
-static hid_t make(moho_h5 *f, const char *p, hid_t type, hid_t space, hid_t dcpl, bool fresh)
+/* A dataset at `p` with the groups above it, in place of what is there: the room of that is used again. -1: failed. */
+static hid_t make(moho_h5 *f, const char *p, hid_t type, hid_t space, hid_t dcpl)
 {
-  hid_t d = fresh ? -1 : reuse(f->id, p, type, space);
-  if (d >= 0) return d;
+  hid_t d = -1, lcpl;
   if (H5Lexists(f->id, p, H5P_DEFAULT) > 0 && H5Ldelete(f->id, p, H5P_DEFAULT) < 0) return -1;
-  hid_t lcpl = H5Pcreate(H5P_LINK_CREATE);
-  if (lcpl < 0) return -1;
+  if ((lcpl = H5Pcreate(H5P_LINK_CREATE)) < 0) return -1;
   if (H5Pset_create_intermediate_group(lcpl, 1) >= 0 && H5Pset_char_encoding(lcpl, H5T_CSET_UTF8) >= 0)
     d = H5Dcreate2(f->id, p, type, space, lcpl, dcpl, H5P_DEFAULT);
   H5Pclose(lcpl);
@@ -375,7 +358,7 @@ static moho_status write_values(moho_h5 *f, char *p, const moho_array *a, const 
   if (type < 0 || space < 0 || dcpl < 0) { st = moho_h5_fail("cannot write '%s' into %s", p, f->path); goto out; }
   if ((st = layout(a, how, dcpl))) goto out;
   f->dirty = begun = true;
-  d = make(f, p, type, space, dcpl, how && (how->nchunk || how->deflate));
+  d = make(f, p, type, space, dcpl);
   /* the file's types are little endian, as memory is: `type` is both */
   if (d < 0 || (moho_array_size(h) && H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, moho_array_data(h)) < 0))
     st = moho_h5_fail("cannot write '%s' into %s", p, f->path);
@@ -406,7 +389,7 @@ static moho_status write_text(moho_h5 *f, char *p, const char *text, int64_t n)
   hid_t type = moho_h5_text_type(), space = moho_h5_text_space(n), d = -1;
   if (type >= 0 && space >= 0) {
     f->dirty = true;
-    d = make(f, p, type, space, H5P_DEFAULT, true);
+    d = make(f, p, type, space, H5P_DEFAULT);
   }
   st = d < 0 ? moho_h5_fail("cannot write '%s' into %s", p, f->path) : moho_h5_put_texts(d, false, text, n);
   if (d >= 0) H5Oclose(d);

@@ -175,9 +175,9 @@ static moho_status open_segy(const char *path, segy *s)
 /* Traces first .. first+count-1 of the file; count -1: to the end. */
 static moho_status range(const char *path, const segy *s, int64_t first, int64_t *count)
 {
-  if (*count < 0) *count = s->i.ntraces - first;
+  if (*count < 0 && first >= 0) *count = s->i.ntraces - first;
   if (first < 0 || *count < 0 || first > s->i.ntraces || *count > s->i.ntraces - first)
-    return moho_fail(MOHO_EINVAL, "%s has %" PRId64 " traces; first = %" PRId64 ", count = %" PRId64 " goes beyond", path, s->i.ntraces, first + 1, *count);
+    return moho_fail(MOHO_EINVAL, "%s has %" PRId64 " traces; first = %" PRId64 ", count = %" PRId64 " goes beyond", path, s->i.ntraces, first + (first < INT64_MAX), *count);
   return MOHO_OK;
 }
 
