@@ -1,17 +1,12 @@
 /* Vector kernels of the CPU. Pointwise ones run over any split of the elements; reductions over fixed slots of elements in
    double, added in order: the same bits on any number of threads. */
-#include <complex.h>
-#include <math.h>
 #include <omp.h>
-#include "core/kernels.h"
-#include "random.h"
-
-typedef float complex cfloat;
-typedef double complex cdouble;
+#include <stdlib.h>
+#include "vec_slots.h"
+#include "wide.h"
 
 /* A run of elements along the last merged axis: offsets and strides of each operand, and the number of the first. */
 typedef struct run { int64_t n, first, off[MOHO_MAXOPERAND], s[MOHO_MAXOPERAND]; } run;
-typedef struct slot { double re, im; double par[4]; } slot;
 typedef struct draw { moho_random kind; uint64_t seed, first; } draw;
 
 typedef void (*pointwise)(const moho_nd *v, const run *r, const void *par);
@@ -35,7 +30,10 @@ static void run_at(const moho_nd *v, int nv, int64_t lo, int64_t hi, run *r)
   }
 }
 
-enum { SMALL = 1 << 14 };               /* below, waking threads costs more than it gives */
+enum {
+  SMALL = 1 << 14,                      /* below, waking threads costs more than it gives */
+  TILE = 128                            /* results of an axis reduction kept side by side */
+};
 
 static void each(const moho_nd *v, int nv, pointwise f, const void *par)
 {
@@ -54,25 +52,10 @@ static void each(const moho_nd *v, int nv, pointwise f, const void *par)
   }
 }
 
-/* At most SLOTS slots of whole BLOCKs; a slot adds block after block, and the slots are added pairwise. */
-enum { SLOTS = 1024, BLOCK = 4096 };
-
-static double pairwise(const double *x, int64_t n)
-{
-  if (n <= 4) {
-    double s = 0;
-    for (int64_t i = 0; i < n; i++) s += x[i];
-    return s;
-  }
-  return pairwise(x, n / 2) + pairwise(x + n / 2, n - n / 2);
-}
-
 /* Every slot's accumulators, from `start`. Gives their number. */
 static int64_t reduce_slots(const moho_nd *v, int nv, reducer f, slot start, slot *slots)
 {
-  int64_t per = (v->size + SLOTS - 1) / SLOTS;
-  per = (per + BLOCK - 1) / BLOCK * BLOCK;
-  int64_t n = per ? (v->size + per - 1) / per : 0;
+  int64_t per = slot_size(v->size), n = per ? (v->size + per - 1) / per : 0;
 #pragma omp parallel for schedule(static) if (v->size > SMALL)
   for (int64_t k = 0; k < n; k++) {
     slot a = start;
@@ -87,71 +70,44 @@ static int64_t reduce_slots(const moho_nd *v, int nv, reducer f, slot start, slo
   return n;
 }
 
-static moho_scalar reduce_all(const moho_nd *v, int nv, reducer f, slot start, moho_reduce kind)
-{
-  slot slots[SLOTS];
-  double re[SLOTS], im[SLOTS];
-  int64_t n = reduce_slots(v, nv, f, start, slots);
-  for (int64_t k = 0; k < n; k++) {
-    re[k] = slots[k].re;
-    im[k] = slots[k].im;
-  }
-  if (kind != MOHO_MIN && kind != MOHO_MAX) return (moho_scalar){ pairwise(re, n), pairwise(im, n) };
-  double m = start.re;
-  for (int64_t k = 0; k < n; k++)
-    if ((kind == MOHO_MIN ? re[k] < m : re[k] > m) || re[k] != re[k]) { m = re[k]; if (m != m) break; }
-  return (moho_scalar){ m, 0 };
-}
-
-/* Saturating: a value beyond the integers becomes the nearest, not-a-number zero. */
-static inline int32_t i32_integer(double x)
-{
-  return x != x ? 0 : x >= 2147483647.0 ? INT32_MAX : x <= -2147483648.0 ? INT32_MIN : (int32_t)x;
-}
-static inline int64_t i64_integer(double x)
-{
-  return x != x ? 0 : x >= 9223372036854775807.0 ? INT64_MAX : x <= -9223372036854775808.0 ? INT64_MIN : (int64_t)x;
-}
-
-static inline float f32_uniform(uint64_t s, uint64_t i) { return moho_random_uniformf(s, i); }
-static inline double f64_uniform(uint64_t s, uint64_t i) { return moho_random_uniform(s, i); }
-static inline float c64_uniform(uint64_t s, uint64_t i) { return moho_random_uniformf(s, i); }
-static inline double c128_uniform(uint64_t s, uint64_t i) { return moho_random_uniform(s, i); }
-
 #define T float
 #define R float
+#define ACC double
 #define NAME(f) f32_##f
 #define COMPLEX 0
 #define INTEGER 0
 #include "vec_body.h"
 #define T double
 #define R double
+#define ACC double
 #define NAME(f) f64_##f
 #define COMPLEX 0
 #define INTEGER 0
 #include "vec_body.h"
 #define T cfloat
 #define R float
+#define ACC cdouble
 #define NAME(f) c64_##f
 #define COMPLEX 1
 #define INTEGER 0
 #include "vec_body.h"
 #define T cdouble
 #define R double
+#define ACC cdouble
 #define NAME(f) c128_##f
 #define COMPLEX 1
 #define INTEGER 0
 #include "vec_body.h"
 #define T int32_t
-#define U uint32_t
 #define R int32_t
+#define ACC int64_t
 #define NAME(f) i32_##f
 #define COMPLEX 0
 #define INTEGER 1
 #include "vec_body.h"
 #define T int64_t
-#define U uint64_t
 #define R int64_t
+#define ACC int64_t
 #define NAME(f) i64_##f
 #define COMPLEX 0
 #define INTEGER 1
@@ -160,10 +116,11 @@ static inline double c128_uniform(uint64_t s, uint64_t i) { return moho_random_u
 #define ALL(f) { f32_##f, f64_##f, c64_##f, c128_##f, i32_##f, i64_##f }
 #define FLOATING(f) { f32_##f, f64_##f, c64_##f, c128_##f, NULL, NULL }
 #define REAL(f) { f32_##f, f64_##f, NULL, NULL, i32_##f, i64_##f }
+#define REAL_FLOATING(f) { f32_##f, f64_##f, NULL, NULL, NULL, NULL }
 
 typedef union value { float f; double d; cfloat c; cdouble z; int32_t i; int64_t l; } value;
 
-/* Writes `a` as an element at p[k] of an array of that type. */
+/* Writes `a` as element k of memory of that type. */
 static void put_value(moho_dtype t, void *p, int k, moho_scalar a)
 {
   switch (t) {
@@ -177,9 +134,24 @@ static void put_value(moho_dtype t, void *p, int k, moho_scalar a)
   }
 }
 
+/* Numbers become memory that is never stepped through. */
+static moho_nd with_numbers(const moho_nd *v, int nv, value room[MOHO_MAXOPERAND])
+{
+  moho_nd w = *v;
+  for (int k = 0; k < nv; k++) {
+    if (!v->constant[k]) continue;
+    put_value(v->t[k], &room[k], 0, v->value[k]);
+    w.p[k] = &room[k];
+    for (int i = 0; i < v->n; i++) w.s[k][i] = 0;
+  }
+  return w;
+}
+
+static moho_status missing(const char *what, moho_dtype t) { return moho_fail(MOHO_EINVAL, "%s of %s arrays", what, moho_dtype_name(t)); }
+
 static moho_status cpu_fill(moho_lane *on, const moho_nd *v, moho_scalar a)
 {
-  static const pointwise f[] = ALL(fill);
+  static const pointwise f[] = ALL(run_fill);
   value par;
   (void)on;
   put_value(v->t[0], &par, 0, a);
@@ -189,7 +161,7 @@ static moho_status cpu_fill(moho_lane *on, const moho_nd *v, moho_scalar a)
 
 static moho_status cpu_copy(moho_lane *on, const moho_nd *v)
 {
-  static const pointwise f[] = ALL(convert);
+  static const pointwise f[] = ALL(run_convert);
   (void)on;
   each(v, 2, f[v->t[0]], NULL);
   return MOHO_OK;
@@ -197,7 +169,7 @@ static moho_status cpu_copy(moho_lane *on, const moho_nd *v)
 
 static moho_status cpu_axpby(moho_lane *on, const moho_nd *v, moho_scalar a, moho_scalar b)
 {
-  static const pointwise f[] = ALL(axpby);
+  static const pointwise f[] = ALL(run_axpby);
   value par[2];
   (void)on;
   put_value(v->t[0], par, 0, a);
@@ -208,66 +180,129 @@ static moho_status cpu_axpby(moho_lane *on, const moho_nd *v, moho_scalar a, moh
 
 static moho_status cpu_binary(moho_lane *on, const moho_nd *v, moho_binary op)
 {
-  static const pointwise f[][MOHO_NDTYPES] = { [MOHO_ADD] = ALL(add), [MOHO_SUB] = ALL(sub), [MOHO_MUL] = ALL(mul), [MOHO_DIV] = FLOATING(div) };
+  static const pointwise f[MOHO_NBINARY][MOHO_NDTYPES] = {
+    [MOHO_ADD] = ALL(run_add), [MOHO_SUB] = ALL(run_sub), [MOHO_MUL] = ALL(run_mul), [MOHO_DIV] = FLOATING(run_div), [MOHO_POW] = ALL(run_pow),
+    [MOHO_MINIMUM] = REAL(run_minimum), [MOHO_MAXIMUM] = REAL(run_maximum), [MOHO_ATAN2] = REAL_FLOATING(run_atan2),
+    [MOHO_GT] = REAL(run_gt), [MOHO_LT] = REAL(run_lt), [MOHO_GE] = REAL(run_ge), [MOHO_LE] = REAL(run_le),
+    [MOHO_EQ] = ALL(run_eq), [MOHO_NE] = ALL(run_ne),
+  };
+  value room[MOHO_MAXOPERAND];
+  moho_nd w = with_numbers(v, 3, room);
   (void)on;
-  each(v, 3, f[op][v->t[0]], NULL);
+  if (!f[op][v->t[1]]) return missing("no such operation", v->t[1]);
+  each(&w, 3, f[op][v->t[1]], NULL);
   return MOHO_OK;
 }
 
-static moho_status cpu_conj(moho_lane *on, const moho_nd *v)
+static moho_status cpu_unary(moho_lane *on, const moho_nd *v, moho_unary op)
 {
-  static const pointwise f[] = ALL(conj);
+  static const pointwise f[MOHO_NUNARY][MOHO_NDTYPES] = {
+    [MOHO_ABS] = ALL(run_abs), [MOHO_ARG] = FLOATING(run_arg), [MOHO_CONJ] = ALL(run_conj), [MOHO_SQRT] = FLOATING(run_sqrt),
+    [MOHO_EXP] = FLOATING(run_exp), [MOHO_LOG] = FLOATING(run_log), [MOHO_SIN] = FLOATING(run_sin), [MOHO_COS] = FLOATING(run_cos),
+    [MOHO_LOG10] = REAL_FLOATING(run_log10), [MOHO_TAN] = REAL_FLOATING(run_tan), [MOHO_ATAN] = REAL_FLOATING(run_atan),
+    [MOHO_TANH] = REAL_FLOATING(run_tanh), [MOHO_FLOOR] = REAL_FLOATING(run_floor), [MOHO_CEIL] = REAL_FLOATING(run_ceil),
+    [MOHO_ROUND] = REAL_FLOATING(run_round), [MOHO_SIGN] = REAL(run_sign), [MOHO_ISFINITE] = ALL(run_finite),
+  };
   (void)on;
-  each(v, 2, f[v->t[0]], NULL);
+  if (!f[op][v->t[1]]) return missing("no such function", v->t[1]);
+  each(v, 2, f[op][v->t[1]], NULL);
+  return MOHO_OK;
+}
+
+static moho_status cpu_clip(moho_lane *on, const moho_nd *v)
+{
+  static const pointwise f[] = REAL(run_clip);
+  value par[2];
+  (void)on;
+  put_value(v->t[0], par, 0, v->value[2]);
+  put_value(v->t[0], par, 1, v->value[3]);
+  each(v, 2, f[v->t[0]], par);
+  return MOHO_OK;
+}
+
+static moho_status cpu_where(moho_lane *on, const moho_nd *v)
+{
+  static const pointwise f[] = ALL(run_where);
+  value room[MOHO_MAXOPERAND];
+  moho_nd w = with_numbers(v, 4, room);
+  (void)on;
+  each(&w, 4, f[v->t[0]], NULL);
   return MOHO_OK;
 }
 
 static moho_status cpu_reduce(moho_lane *on, const moho_nd *v, moho_reduce kind, moho_scalar *r)
 {
-  static const reducer f[][MOHO_NDTYPES] = {
-    [MOHO_SUM] = ALL(sum), [MOHO_MIN] = REAL(min), [MOHO_MAX] = REAL(max), [MOHO_NRM2SQ] = ALL(nrm2sq), [MOHO_DOT] = ALL(dot),
-    [MOHO_NONFINITE] = ALL(nonfinite),
+  static const reducer f[MOHO_NREDUCE][MOHO_NDTYPES] = {
+    [MOHO_SUM] = ALL(slot_sum), [MOHO_MIN] = REAL(slot_min), [MOHO_MAX] = REAL(slot_max), [MOHO_NRM2SQ] = ALL(slot_nrm2sq),
+    [MOHO_DOT] = ALL(slot_dot), [MOHO_NONFINITE] = ALL(slot_nonfinite), [MOHO_NONZERO] = ALL(slot_nonzero),
   };
-  slot start = { .re = kind == MOHO_MIN ? INFINITY : kind == MOHO_MAX ? -INFINITY : 0 };
+  slot slots[SLOTS];
   (void)on;
-  *r = reduce_all(v, kind == MOHO_DOT ? 2 : 1, f[kind][v->t[0]], start, kind);
+  if (!f[kind][v->t[0]]) return missing("no such reduction", v->t[0]);
+  int64_t n = reduce_slots(v, kind == MOHO_DOT ? 2 : 1, f[kind][v->t[0]], slot_start(kind), slots);
+  *r = slots_total(slots, n, kind);
+  return MOHO_OK;
+}
+
+static moho_status cpu_spread(moho_lane *on, const moho_nd *v, moho_scalar m, double *r)
+{
+  static const reducer f[] = ALL(slot_spread);
+  slot slots[SLOTS], start = { .par = { m.re, m.im } };
+  (void)on;
+  *r = slots_total(slots, reduce_slots(v, 1, f[v->t[0]], start, slots), MOHO_SUM).re;
+  return MOHO_OK;
+}
+
+static moho_status cpu_place(moho_lane *on, const moho_nd *v, bool largest, int64_t *at)
+{
+  static const reducer f[] = REAL(slot_place);
+  static bool (*const better[])(const moho_nd *v, const slot *a, const slot *b, bool largest) = REAL(better);
+  slot slots[SLOTS], start = { .par = { largest }, .at = -1 }, best = start;
+  (void)on;
+  int64_t n = reduce_slots(v, 1, f[v->t[0]], start, slots);
+  for (int64_t k = 0; k < n; k++) if (better[v->t[0]](v, &best, &slots[k], largest)) best = slots[k];
+  *at = best.at;
+  return MOHO_OK;
+}
+
+static moho_status cpu_reduce_axis(moho_lane *on, const moho_nd *v, moho_reduce kind, int64_t n, int64_t stride)
+{
+  static void (*const f[])(const moho_nd *v, moho_reduce kind, int64_t n, int64_t stride) = ALL(reduce_axis);
+  (void)on;
+  if (v->size) f[v->t[1]](v, kind, n, stride);
+  return MOHO_OK;
+}
+
+static moho_status cpu_cumsum(moho_lane *on, const moho_nd *v, int64_t n, int64_t s0, int64_t s1)
+{
+  static void (*const f[])(const moho_nd *v, int64_t n, int64_t s0, int64_t s1) = ALL(cumsum);
+  (void)on;
+  if (v->size) f[v->t[1]](v, n, s0, s1);
   return MOHO_OK;
 }
 
 static moho_status cpu_stats(moho_lane *on, const moho_nd *v, moho_stats *r)
 {
-  static const reducer f[] = REAL(stats);
-  slot slots[SLOTS], start = { .par = { INFINITY, -INFINITY, 0, 0 } };
-  double sum[SLOTS], finite = 0, other = 0;
-  int64_t n = reduce_slots(v, 1, f[v->t[0]], start, slots);
+  static const reducer f[] = REAL(slot_stats);
+  slot slots[SLOTS];
   (void)on;
-  *r = (moho_stats){ .min = INFINITY, .max = -INFINITY };
-  for (int64_t k = 0; k < n; k++) {
-    if (slots[k].par[0] < r->min) r->min = slots[k].par[0];
-    if (slots[k].par[1] > r->max) r->max = slots[k].par[1];
-    finite += slots[k].par[2];
-    other += slots[k].par[3];
-    sum[k] = slots[k].re;
-  }
-  r->finite = (int64_t)finite;
-  r->nonfinite = (int64_t)other;
-  r->mean = pairwise(sum, n) / finite;
+  *r = slots_stats(slots, reduce_slots(v, 1, f[v->t[0]], slot_start(MOHO_SUM), slots));
   return MOHO_OK;
 }
 
 static moho_status cpu_lsqr_update(moho_lane *on, const moho_nd *v, double a, double b, double c, bool var, double *dk2)
 {
-  static const reducer f[] = FLOATING(lsqr);
-  slot start = { .par = { a, b, c, var } };
+  static const reducer f[] = FLOATING(slot_lsqr);
+  slot slots[SLOTS], start = { .par = { a, b, c, var } };
   (void)on;
   if (!f[v->t[0]]) return moho_fail(MOHO_EINVAL, "a solver's vectors are f32, f64, c64 or c128, not %s", moho_dtype_name(v->t[0]));
-  *dk2 = reduce_all(v, var ? 4 : 3, f[v->t[0]], start, MOHO_SUM).re;
+  *dk2 = slots_total(slots, reduce_slots(v, var ? 4 : 3, f[v->t[0]], start, slots), MOHO_SUM).re;
   return MOHO_OK;
 }
 
 static moho_status cpu_random(moho_lane *on, const moho_nd *v, moho_random kind, uint64_t seed, uint64_t first)
 {
-  static const pointwise f[] = FLOATING(random);
+  static const pointwise f[] = FLOATING(run_random);
   draw d = { kind, seed, first };
   (void)on;
   each(v, 1, f[v->t[0]], &d);
@@ -275,6 +310,7 @@ static moho_status cpu_random(moho_lane *on, const moho_nd *v, moho_random kind,
 }
 
 const struct moho_vec_kernels moho_cpu_vec = {
-  .fill = cpu_fill, .copy = cpu_copy, .axpby = cpu_axpby, .binary = cpu_binary, .conj = cpu_conj, .reduce = cpu_reduce, .stats = cpu_stats,
+  .fill = cpu_fill, .copy = cpu_copy, .axpby = cpu_axpby, .binary = cpu_binary, .unary = cpu_unary, .clip = cpu_clip, .where = cpu_where,
+  .reduce = cpu_reduce, .spread = cpu_spread, .place = cpu_place, .reduce_axis = cpu_reduce_axis, .cumsum = cpu_cumsum, .stats = cpu_stats,
   .lsqr_update = cpu_lsqr_update, .random = cpu_random,
 };

@@ -1,195 +1,326 @@
-/* The vec kernels of one element type: included by vec.c once a type with
-   T the element, R its real part's type, NAME(f) the function name, COMPLEX 0 or 1, INTEGER 0 or 1. */
+/* The loops of one element type over runs of elements: included by vec.c once a type with T, R, ACC, NAME(f), COMPLEX, INTEGER as
+   for element_body.h, whose formulas these are the loops of. */
 
-#define AT(k) ((T *)v->p[k] + off[k])
+/* ---- pointwise: contiguous operands, one of them a number, or any strides ------------------ */
 
-static T NAME(value)(moho_scalar a)
-{
-#if COMPLEX
-  return (T)((R)a.re + (R)a.im * I);
-#else
-  return (T)a.re;
-#endif
-}
+#define LOOP(expr) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) expr
 
-static void NAME(fill)(const moho_nd *v, const run *r, const void *par)
+static void NAME(run_fill)(const moho_nd *v, const run *r, const void *par)
 {
   T a = *(const T *)par, *y = (T *)v->p[0] + r->off[0];
-  int64_t s = r->s[0];
-  if (s == 1) for (int64_t i = 0; i < r->n; i++) y[i] = a;
-  else for (int64_t i = 0; i < r->n; i++) y[i * s] = a;
+  int64_t s = r->s[0], n = r->n;
+  if (s == 1) LOOP(y[i] = a);
+  else for (int64_t i = 0; i < n; i++) y[i * s] = a;
 }
 
-static void NAME(axpby)(const moho_nd *v, const run *r, const void *par)
+static void NAME(run_axpby)(const moho_nd *v, const run *r, const void *par)
 {
-  const T *ab = par;
+  const T *ab = par, *x = (const T *)v->p[1] + r->off[1];
   T a = ab[0], b = ab[1], *y = (T *)v->p[0] + r->off[0];
-  const T *x = (const T *)v->p[1] + r->off[1];
   int64_t sy = r->s[0], sx = r->s[1], n = r->n;
-  if (b == (T)0) {                       /* y is not read: it may hold anything, not-a-numbers too */
-    if (sy == 1 && sx == 1) {
-#pragma omp simd
-      for (int64_t i = 0; i < n; i++) y[i] = a * x[i];
-    } else for (int64_t i = 0; i < n; i++) y[i * sy] = a * x[i * sx];
+  if (NAME(zero)(b)) {                   /* y is not read: it may hold anything, not-a-numbers too */
+    if (sy == 1 && sx == 1) LOOP(y[i] = NAME(mul)(a, x[i]));
+    else for (int64_t i = 0; i < n; i++) y[i * sy] = NAME(mul)(a, x[i * sx]);
   } else if (sy == 1 && sx == 1) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) y[i] = a * x[i] + b * y[i];
-  } else for (int64_t i = 0; i < n; i++) y[i * sy] = a * x[i * sx] + b * y[i * sy];
+    LOOP(y[i] = NAME(add)(NAME(mul)(a, x[i]), NAME(mul)(b, y[i])));
+  } else {
+    for (int64_t i = 0; i < n; i++) y[i * sy] = NAME(add)(NAME(mul)(a, x[i * sx]), NAME(mul)(b, y[i * sy]));
+  }
 }
 
-#define BINARY(f, expr)                                                                        \
-  static void NAME(f)(const moho_nd *v, const run *r, const void *par)                          \
-  {                                                                                            \
-    T *y = (T *)v->p[0] + r->off[0];                                                           \
-    const T *pa = (const T *)v->p[1] + r->off[1], *pb = (const T *)v->p[2] + r->off[2];        \
-    int64_t s = r->s[0], sa = r->s[1], sb = r->s[2];                                           \
-    (void)par;                                                                                 \
-    if (s == 1 && sa == 1 && sb == 1)                                                          \
-      for (int64_t i = 0; i < r->n; i++) { T a = pa[i], b = pb[i]; y[i] = (expr); }            \
-    else                                                                                       \
-      for (int64_t i = 0; i < r->n; i++) { T a = pa[i * sa], b = pb[i * sb]; y[i * s] = (expr); } \
+#define BINARY(f, OUT)                                                                          \
+  static void NAME(run_##f)(const moho_nd *v, const run *r, const void *par)                    \
+  {                                                                                             \
+    OUT *y = (OUT *)v->p[0] + r->off[0];                                                        \
+    const T *a = (const T *)v->p[1] + r->off[1], *b = (const T *)v->p[2] + r->off[2];           \
+    int64_t s = r->s[0], sa = r->s[1], sb = r->s[2], n = r->n;                                  \
+    (void)par;                                                                                  \
+    if (s == 1 && sa == 1 && sb == 1) LOOP(y[i] = NAME(f)(a[i], b[i]));                         \
+    else if (s == 1 && sa == 1 && sb == 0) { T c = *b; LOOP(y[i] = NAME(f)(a[i], c)); }         \
+    else if (s == 1 && sa == 0 && sb == 1) { T c = *a; LOOP(y[i] = NAME(f)(c, b[i])); }         \
+    else for (int64_t i = 0; i < n; i++) y[i * s] = NAME(f)(a[i * sa], b[i * sb]);              \
   }
-#if INTEGER
-BINARY(add, (T)((U)a + (U)b))
-BINARY(sub, (T)((U)a - (U)b))
-BINARY(mul, (T)((U)a * (U)b))
-#else
-BINARY(add, a + b)
-BINARY(sub, a - b)
-BINARY(mul, a * b)
-BINARY(div, a / b)
+BINARY(add, T)
+BINARY(sub, T)
+BINARY(mul, T)
+BINARY(pow, T)
+BINARY(eq, int32_t)
+BINARY(ne, int32_t)
+#if !INTEGER
+BINARY(div, T)
+#endif
+#if !COMPLEX
+BINARY(minimum, T)
+BINARY(maximum, T)
+BINARY(gt, int32_t)
+BINARY(lt, int32_t)
+BINARY(ge, int32_t)
+BINARY(le, int32_t)
+#if !INTEGER
+BINARY(atan2, T)
+#endif
 #endif
 #undef BINARY
 
-static void NAME(conj)(const moho_nd *v, const run *r, const void *par)
+#define UNARY(f, OUT)                                                                           \
+  static void NAME(run_##f)(const moho_nd *v, const run *r, const void *par)                    \
+  {                                                                                             \
+    OUT *y = (OUT *)v->p[0] + r->off[0];                                                        \
+    const T *a = (const T *)v->p[1] + r->off[1];                                                \
+    int64_t s = r->s[0], sa = r->s[1], n = r->n;                                                \
+    (void)par;                                                                                  \
+    if (s == 1 && sa == 1) LOOP(y[i] = NAME(f)(a[i]));                                          \
+    else for (int64_t i = 0; i < n; i++) y[i * s] = NAME(f)(a[i * sa]);                         \
+  }
+UNARY(abs, R)
+UNARY(conj, T)
+UNARY(finite, int32_t)
+#if !INTEGER
+UNARY(arg, R)
+UNARY(sqrt, T)
+UNARY(exp, T)
+UNARY(log, T)
+UNARY(sin, T)
+UNARY(cos, T)
+#endif
+#if !COMPLEX
+UNARY(sign, T)
+#if !INTEGER
+UNARY(log10, T)
+UNARY(tan, T)
+UNARY(atan, T)
+UNARY(tanh, T)
+UNARY(floor, T)
+UNARY(ceil, T)
+UNARY(round, T)
+#endif
+
+static void NAME(run_clip)(const moho_nd *v, const run *r, const void *par)
+{
+  const T *ab = par, *x = (const T *)v->p[1] + r->off[1];
+  T lo = ab[0], hi = ab[1], *y = (T *)v->p[0] + r->off[0];
+  int64_t s = r->s[0], sx = r->s[1], n = r->n;
+  if (s == 1 && sx == 1) LOOP(y[i] = NAME(clip)(x[i], lo, hi));
+  else for (int64_t i = 0; i < n; i++) y[i * s] = NAME(clip)(x[i * sx], lo, hi);
+}
+#endif
+#undef UNARY
+
+static void NAME(run_where)(const moho_nd *v, const run *r, const void *par)
 {
   T *y = (T *)v->p[0] + r->off[0];
-  const T *x = (const T *)v->p[1] + r->off[1];
+  const int32_t *m = (const int32_t *)v->p[1] + r->off[1];
+  const T *a = (const T *)v->p[2] + r->off[2], *b = (const T *)v->p[3] + r->off[3];
+  int64_t s = r->s[0], sm = r->s[1], sa = r->s[2], sb = r->s[3], n = r->n;
   (void)par;
-  for (int64_t i = 0; i < r->n; i++) {
-#if COMPLEX
-    y[i * r->s[0]] = (T)conj(x[i * r->s[1]]);
-#else
-    y[i * r->s[0]] = x[i * r->s[1]];
-#endif
-  }
+  if (s == 1 && sm == 1 && sa == 1 && sb == 1) LOOP(y[i] = m[i] ? a[i] : b[i]);
+  else for (int64_t i = 0; i < n; i++) y[i * s] = m[i * sm] ? a[i * sa] : b[i * sb];
 }
 
-static void NAME(convert)(const moho_nd *v, const run *r, const void *par)
+static void NAME(run_convert)(const moho_nd *v, const run *r, const void *par)
 {
   T *y = (T *)v->p[0] + r->off[0];
   int64_t s = r->s[0], sx = r->s[1], n = r->n;
   (void)par;
-#if INTEGER
-#define TO(x) NAME(integer)((double)(x))
-#else
-#define TO(x) (T)(x)
-#endif
-#define FROM(F, expr) { const F *x = (const F *)v->p[1] + r->off[1]; for (int64_t i = 0; i < n; i++) y[i * s] = expr; break; }
+#define FROM(F, of) {                                                                           \
+    const F *x = (const F *)v->p[1] + r->off[1];                                                \
+    if (s == 1 && sx == 1) LOOP(y[i] = NAME(of)(x[i]));                                         \
+    else for (int64_t i = 0; i < n; i++) y[i * s] = NAME(of)(x[i * sx]);                        \
+    break;                                                                                      \
+  }
   switch (v->t[1]) {
-    case MOHO_F32: FROM(float, TO(x[i * sx]))
-    case MOHO_F64: FROM(double, TO(x[i * sx]))
-    case MOHO_I32: FROM(int32_t, (T)x[i * sx])
-    case MOHO_I64: FROM(int64_t, sizeof(T) < 8 ? TO(x[i * sx]) : (T)x[i * sx])
+    case MOHO_F32: FROM(float, of_f32)
+    case MOHO_F64: FROM(double, of_f64)
+    case MOHO_I32: FROM(int32_t, of_i32)
+    case MOHO_I64: FROM(int64_t, of_i64)
 #if COMPLEX
-    case MOHO_C64: FROM(cfloat, (T)x[i * sx])
-    case MOHO_C128: FROM(cdouble, (T)x[i * sx])
+    case MOHO_C64: FROM(cfloat, of_c64)
+    case MOHO_C128: FROM(cdouble, of_c128)
 #endif
     default: break;
   }
 #undef FROM
-#undef TO
 }
 
-/* ---- reductions: one run added to a slot's accumulators ------------------------------ */
+#if !INTEGER
+static void NAME(run_random)(const moho_nd *v, const run *r, const void *par)
+{
+  const draw *d = par;
+  T *y = (T *)v->p[0] + r->off[0];
+  for (int64_t i = 0; i < r->n; i++) y[i * r->s[0]] = NAME(random)(d->kind == MOHO_NORMAL, d->seed, d->first, r->first + i);
+}
+#endif
 
-static void NAME(sum)(const moho_nd *v, const run *r, slot *a)
+/* ---- reductions over all elements: one run added to a slot ----------------------------------- */
+
+/* Eight partial sums: additions that do not wait for each other, in an order that is always the same. */
+#define EIGHT(term)                                                                             \
+  double p[8] = { 0 };                                                                          \
+  int64_t i = 0;                                                                                \
+  for (; i + 8 <= n; i += 8)                                                                    \
+    for (int k = 0; k < 8; k++) { int64_t j = i + k; p[k] += (term); }                          \
+  for (; i < n; i++) { int64_t j = i; p[0] += (term); }                                         \
+  return ((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7]))
+
+#if COMPLEX
+#define RE(x, j) (double)(x)[j].re
+#define IM(x, j) (double)(x)[j].im
+MOHO_WIDE static double NAME(sum_row)(const T *x, int64_t s, int64_t n, int im)
+{
+  const R *y = im ? &x->im : &x->re;
+  s *= 2;
+  EIGHT((double)y[j * s]);
+}
+MOHO_WIDE static double NAME(dot_row)(const T *x, int64_t sx, const T *y, int64_t sy, int64_t n, int im)
+{
+  if (im) { EIGHT(RE(x, j * sx) * IM(y, j * sy) - IM(x, j * sx) * RE(y, j * sy)); }
+  EIGHT(RE(x, j * sx) * RE(y, j * sy) + IM(x, j * sx) * IM(y, j * sy));
+}
+#undef RE
+#undef IM
+#else
+MOHO_WIDE static double NAME(sum_row)(const T *x, int64_t s, int64_t n, int im)
+{
+  (void)im;
+  if (s == 1) { EIGHT((double)x[j]); }
+  EIGHT((double)x[j * s]);
+}
+MOHO_WIDE static double NAME(dot_row)(const T *x, int64_t sx, const T *y, int64_t sy, int64_t n, int im)
+{
+  (void)im;
+  if (sx == 1 && sy == 1) { EIGHT((double)x[j] * (double)y[j]); }
+  EIGHT((double)x[j * sx] * (double)y[j * sy]);
+}
+#endif
+MOHO_WIDE static double NAME(square_row)(const T *x, int64_t s, int64_t n)
+{
+  if (s == 1) { EIGHT(NAME(square)(x[j])); }
+  EIGHT(NAME(square)(x[j * s]));
+}
+#if COMPLEX
+#define MEAN cdouble
+#else
+#define MEAN double
+#endif
+MOHO_WIDE static double NAME(spread_row)(const T *x, int64_t s, int64_t n, MEAN m)
+{
+  if (s == 1) { EIGHT(NAME(square_from)(x[j], m)); }
+  EIGHT(NAME(square_from)(x[j * s], m));
+}
+#undef EIGHT
+
+static void NAME(slot_sum)(const moho_nd *v, const run *r, slot *a)
 {
   const T *x = (const T *)v->p[0] + r->off[0];
-  int64_t s = r->s[0], i = 0;
-#if COMPLEX
-  double re = 0, im = 0;
-  for (; i < r->n; i++) { re += creal(x[i * s]); im += cimag(x[i * s]); }
-  a->re += re;
-  a->im += im;
-#else
-  double p[8] = { 0 };
-  if (s == 1)
-    for (; i + 8 <= r->n; i += 8)
-      for (int k = 0; k < 8; k++) p[k] += (double)x[i + k];
-  for (; i < r->n; i++) p[0] += (double)x[i * s];
-  a->re += ((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7]));
-#endif
+  a->re += NAME(sum_row)(x, r->s[0], r->n, 0);
+  if (COMPLEX) a->im += NAME(sum_row)(x, r->s[0], r->n, 1);
 }
 
-static void NAME(nrm2sq)(const moho_nd *v, const run *r, slot *a)
+static void NAME(slot_nrm2sq)(const moho_nd *v, const run *r, slot *a)
 {
-  const T *x = (const T *)v->p[0] + r->off[0];
-  int64_t s = r->s[0], i = 0;
-  double p[8] = { 0 };
-#if COMPLEX
-  for (; i < r->n; i++) {
-    double re = creal(x[i * s]), im = cimag(x[i * s]);
-    p[i & 7] += re * re + im * im;
-  }
-#else
-  if (s == 1)
-    for (; i + 8 <= r->n; i += 8)
-      for (int k = 0; k < 8; k++) p[k] += (double)x[i + k] * (double)x[i + k];
-  for (; i < r->n; i++) p[0] += (double)x[i * s] * (double)x[i * s];
-#endif
-  a->re += ((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7]));
+  a->re += NAME(square_row)((const T *)v->p[0] + r->off[0], r->s[0], r->n);
 }
 
-static void NAME(dot)(const moho_nd *v, const run *r, slot *a)
+static void NAME(slot_dot)(const moho_nd *v, const run *r, slot *a)
 {
   const T *x = (const T *)v->p[0] + r->off[0], *y = (const T *)v->p[1] + r->off[1];
-  int64_t sx = r->s[0], sy = r->s[1], i = 0;
+  a->re += NAME(dot_row)(x, r->s[0], y, r->s[1], r->n, 0);
+  if (COMPLEX) a->im += NAME(dot_row)(x, r->s[0], y, r->s[1], r->n, 1);
+}
+
+/* The mean is in par[0], par[1]. */
+static void NAME(slot_spread)(const moho_nd *v, const run *r, slot *a)
+{
 #if COMPLEX
-  double re = 0, im = 0;
-  for (; i < r->n; i++) {
-    double xr = creal(x[i * sx]), xi = cimag(x[i * sx]), yr = creal(y[i * sy]), yi = cimag(y[i * sy]);
-    re += xr * yr + xi * yi;
-    im += xr * yi - xi * yr;
-  }
-  a->re += re;
-  a->im += im;
+  cdouble m = z_make(a->par[0], a->par[1]);
 #else
-  double p[8] = { 0 };
-  if (sx == 1 && sy == 1)
-    for (; i + 8 <= r->n; i += 8)
-      for (int k = 0; k < 8; k++) p[k] += (double)x[i + k] * (double)y[i + k];
-  for (; i < r->n; i++) p[0] += (double)x[i * sx] * (double)y[i * sy];
-  a->re += ((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7]));
+  double m = a->par[0];
 #endif
+  a->re += NAME(spread_row)((const T *)v->p[0] + r->off[0], r->s[0], r->n, m);
+}
+
+static void NAME(slot_nonzero)(const moho_nd *v, const run *r, slot *a)
+{
+  const T *x = (const T *)v->p[0] + r->off[0];
+  int64_t s = r->s[0], n = r->n, count = 0;
+  for (int64_t i = 0; i < n; i++) count += !NAME(zero)(x[i * s]);
+  a->re += (double)count;
+}
+
+static void NAME(slot_nonfinite)(const moho_nd *v, const run *r, slot *a)
+{
+  const T *x = (const T *)v->p[0] + r->off[0];
+  int64_t s = r->s[0], n = r->n, count = 0;
+  if (INTEGER) return;
+  for (int64_t i = 0; i < n; i++) count += !NAME(finite)(x[i * s]);
+  a->re += (double)count;
 }
 
 #if !COMPLEX
-/* A not-a-number wins and stays. */
-static void NAME(min)(const moho_nd *v, const run *r, slot *a)
+/* Sixteen lanes, each with its own extreme; a not-a-number is noted aside and wins. */
+enum { NAME(lanes) = 16 };
+MOHO_WIDE static T NAME(extreme_row)(const T *x, int64_t s, int64_t n, int largest, int *nan)
 {
-  const T *x = (const T *)v->p[0] + r->off[0];
-  double m = a->re;
-  for (int64_t i = 0; i < r->n; i++) {
-    double t = (double)x[i * r->s[0]];
-    if (t < m || t != t) m = t;
+  T m[NAME(lanes)];
+  int bad[NAME(lanes)] = { 0 };
+  int64_t i = 0;
+  for (int k = 0; k < NAME(lanes); k++) m[k] = x[0];
+  if (s == 1 && largest) {
+    for (; i + NAME(lanes) <= n; i += NAME(lanes))
+      for (int k = 0; k < NAME(lanes); k++) { T t = x[i + k]; m[k] = t > m[k] ? t : m[k]; bad[k] |= NAME(nan)(t); }
+  } else if (s == 1) {
+    for (; i + NAME(lanes) <= n; i += NAME(lanes))
+      for (int k = 0; k < NAME(lanes); k++) { T t = x[i + k]; m[k] = t < m[k] ? t : m[k]; bad[k] |= NAME(nan)(t); }
   }
-  a->re = m;
+  for (; i < n; i++) { T t = x[i * s]; m[0] = (largest ? t > m[0] : t < m[0]) ? t : m[0]; bad[0] |= NAME(nan)(t); }
+  *nan = bad[0] || NAME(nan)(x[0]);
+  for (int k = 1; k < NAME(lanes); k++) { m[0] = (largest ? m[k] > m[0] : m[k] < m[0]) ? m[k] : m[0]; *nan |= bad[k]; }
+  return m[0];
 }
 
-static void NAME(max)(const moho_nd *v, const run *r, slot *a)
+static void NAME(slot_min)(const moho_nd *v, const run *r, slot *a)
 {
-  const T *x = (const T *)v->p[0] + r->off[0];
-  double m = a->re;
-  for (int64_t i = 0; i < r->n; i++) {
-    double t = (double)x[i * r->s[0]];
-    if (t > m || t != t) m = t;
-  }
-  a->re = m;
+  int nan;
+  double m = (double)NAME(extreme_row)((const T *)v->p[0] + r->off[0], r->s[0], r->n, 0, &nan);
+  if (nan) a->re = NAN;
+  else if (m < a->re) a->re = m;
 }
 
-/* par: smallest, largest, finite, others; re: sum of the finite. */
-static void NAME(stats)(const moho_nd *v, const run *r, slot *a)
+static void NAME(slot_max)(const moho_nd *v, const run *r, slot *a)
+{
+  int nan;
+  double m = (double)NAME(extreme_row)((const T *)v->p[0] + r->off[0], r->s[0], r->n, 1, &nan);
+  if (nan) a->re = NAN;
+  else if (m > a->re) a->re = m;
+}
+
+/* par[0]: 1 for the largest. The slot keeps the place as an element number and as an offset, to compare elements of full width. */
+static void NAME(slot_place)(const moho_nd *v, const run *r, slot *a)
+{
+  const T *base = v->p[0], *x = base + r->off[0];
+  int largest = a->par[0] != 0;
+  int64_t best = a->at, off = (int64_t)a->par[3];
+  T m = best < 0 ? x[0] : base[off];
+  for (int64_t i = 0; i < r->n; i++) {
+    T t = x[i * r->s[0]];
+    if ((largest ? t > m : t < m) || best < 0 || (NAME(nan)(t) && !NAME(nan)(m))) {
+      m = t;
+      best = r->first + i;
+      off = r->off[0] + i * r->s[0];
+    }
+  }
+  a->at = best;
+  a->par[3] = (double)off;
+}
+
+/* Whether b's place is better than a's. */
+static bool NAME(better)(const moho_nd *v, const slot *a, const slot *b, bool largest)
+{
+  const T *base = v->p[0];
+  return b->at >= 0 && (a->at < 0 || NAME(beats)(base[(int64_t)b->par[3]], b->at, base[(int64_t)a->par[3]], a->at, largest));
+}
+
+static void NAME(slot_stats)(const moho_nd *v, const run *r, slot *a)
 {
   const T *x = (const T *)v->p[0] + r->off[0];
   double lo = a->par[0], hi = a->par[1], sum = 0;
@@ -210,26 +341,8 @@ static void NAME(stats)(const moho_nd *v, const run *r, slot *a)
 }
 #endif
 
-static void NAME(nonfinite)(const moho_nd *v, const run *r, slot *a)
-{
-#if INTEGER
-  (void)v, (void)r, (void)a;
-#else
-  const T *x = (const T *)v->p[0] + r->off[0];
-  int64_t bad = 0;
-  for (int64_t i = 0; i < r->n; i++) {
-#if COMPLEX
-    bad += !(isfinite(creal(x[i * r->s[0]])) && isfinite(cimag(x[i * r->s[0]])));
-#else
-    bad += !isfinite(x[i * r->s[0]]);
-#endif
-  }
-  a->re += (double)bad;
-#endif
-}
-
 #if !INTEGER
-static void NAME(lsqr)(const moho_nd *v, const run *r, slot *acc)
+static void NAME(slot_lsqr)(const moho_nd *v, const run *r, slot *acc)
 {
   R a = (R)acc->par[0], b = (R)acc->par[1], c = (R)acc->par[2];
   const T *pv = (const T *)v->p[0] + r->off[0];
@@ -237,41 +350,202 @@ static void NAME(lsqr)(const moho_nd *v, const run *r, slot *acc)
   R *var = acc->par[3] != 0 ? (R *)v->p[3] + r->off[3] : NULL;
   double p = 0;
   for (int64_t i = 0; i < r->n; i++) {
-    T wi = w[i * r->s[1]];
-#if COMPLEX
-    R re = b * (R)creal(wi), im = b * (R)cimag(wi), q = re * re + im * im;
-#else
-    R q = (b * wi) * (b * wi);
-#endif
-    x[i * r->s[2]] += a * wi;
-    w[i * r->s[1]] = pv[i * r->s[0]] + c * wi;
+    R q = NAME(lsqr_step)(a, b, c, pv[i * r->s[0]], &w[i * r->s[1]], &x[i * r->s[2]]);
     if (var) var[i * r->s[3]] += q;
     p += (double)q;
   }
   acc->re += p;
 }
-
-static void NAME(random)(const moho_nd *v, const run *r, const void *par)
-{
-  const draw *d = par;
-  T *y = (T *)v->p[0] + r->off[0];
-  for (int64_t i = 0; i < r->n; i++) {
-    uint64_t k = d->first + (uint64_t)(r->first + i) * (COMPLEX ? 2 : 1);
-#if COMPLEX
-    R re = d->kind == MOHO_NORMAL ? (R)moho_random_normal(d->seed, k) : NAME(uniform)(d->seed, k);
-    R im = d->kind == MOHO_NORMAL ? (R)moho_random_normal(d->seed, k + 1) : NAME(uniform)(d->seed, k + 1);
-    y[i * r->s[0]] = re + im * I;
-#else
-    y[i * r->s[0]] = d->kind == MOHO_NORMAL ? (R)moho_random_normal(d->seed, k) : NAME(uniform)(d->seed, k);
 #endif
+
+/* ---- reductions along an axis: tiles of results, side by side, over a piece of the axis --------- */
+
+/* Results j = 0 .. w-1 of a tile, over elements k0 .. k1-1 of the axis: element (k, j) is x[k * sk + j * sj]. */
+typedef struct NAME(tile) { ACC v[TILE]; double q[TILE]; int64_t at[TILE]; T t[TILE]; MEAN m[TILE]; } NAME(tile);
+
+/* One result: the axis is run along. */
+static void NAME(tile_row)(moho_reduce f, NAME(tile) *a, const T *x, int64_t k0, int64_t k1, int64_t sk)
+{
+  const T *y = x + k0 * sk;
+  int64_t n = k1 - k0;
+  a->q[0] = 0;
+  a->at[0] = 0;
+  a->v[0] = NAME(acc_zero)();
+  switch (f) {
+    case MOHO_SUM:
+    case MOHO_MEAN:
+#if INTEGER
+      for (int64_t k = 0; k < n; k++) a->v[0] = NAME(acc_add)(a->v[0], NAME(widen)(y[k * sk]));
+#elif COMPLEX
+      for (int64_t k = 0; k < n; k += BLOCK) {
+        int64_t m = n - k < BLOCK ? n - k : BLOCK;
+        a->v[0] = NAME(acc_add)(a->v[0], z_make(NAME(sum_row)(y + k * sk, sk, m, 0), NAME(sum_row)(y + k * sk, sk, m, 1)));
+      }
+#else
+      for (int64_t k = 0; k < n; k += BLOCK) a->v[0] += NAME(sum_row)(y + k * sk, sk, n - k < BLOCK ? n - k : BLOCK, 0);
+#endif
+      break;
+    case MOHO_NRM2SQ:
+      for (int64_t k = 0; k < n; k += BLOCK) a->q[0] += NAME(square_row)(y + k * sk, sk, n - k < BLOCK ? n - k : BLOCK);
+      break;
+    case MOHO_VAR:
+      for (int64_t k = 0; k < n; k += BLOCK) a->q[0] += NAME(spread_row)(y + k * sk, sk, n - k < BLOCK ? n - k : BLOCK, a->m[0]);
+      break;
+    case MOHO_NONZERO:
+      for (int64_t k = 0; k < n; k++) a->at[0] += !NAME(zero)(y[k * sk]);
+      break;
+#if !COMPLEX
+    case MOHO_MIN:
+    case MOHO_MAX: {
+      int nan;
+      a->t[0] = NAME(extreme_row)(y, sk, n, f == MOHO_MAX, &nan);
+      if (nan) a->t[0] = NAME(value)((moho_scalar){ NAN, 0 });
+      break;
+    }
+    case MOHO_ARGMIN:
+    case MOHO_ARGMAX:
+      a->t[0] = y[0];
+      a->at[0] = k0;
+      for (int64_t k = 1; k < n; k++)
+        if ((f == MOHO_ARGMAX ? y[k * sk] > a->t[0] : y[k * sk] < a->t[0]) || (NAME(nan)(y[k * sk]) && !NAME(nan)(a->t[0]))) {
+          a->t[0] = y[k * sk];
+          a->at[0] = k0 + k;
+        }
+      break;
+#endif
+    default: break;
   }
 }
-#endif
 
-#undef AT
+/* Several results side by side: the axis is stepped through, the results are run along. */
+#define ROWS(from, body) for (int64_t k = (from); k < k1; k++) { const T *y = x + k * sk; if (sj == 1) LOOP2(y[j], body) else LOOP2(y[j * sj], body) }
+#define LOOP2(element, body) for (int64_t j = 0; j < w; j++) { T e = element; body; }
+MOHO_WIDE static void NAME(tile_columns)(moho_reduce f, NAME(tile) *a, const T *x, int64_t w, int64_t sj, int64_t k0, int64_t k1, int64_t sk)
+{
+  for (int64_t j = 0; j < w; j++) {
+    a->v[j] = NAME(acc_zero)();
+    a->q[j] = 0;
+    a->at[j] = f == MOHO_ARGMIN || f == MOHO_ARGMAX ? k0 : 0;
+    if (k1 > k0) a->t[j] = x[k0 * sk + j * sj];
+  }
+  switch (f) {
+    case MOHO_SUM:
+    case MOHO_MEAN: ROWS(k0, a->v[j] = NAME(acc_add)(a->v[j], NAME(widen)(e))) break;
+    case MOHO_NRM2SQ: ROWS(k0, a->q[j] += NAME(square)(e)) break;
+    case MOHO_VAR: ROWS(k0, a->q[j] += NAME(square_from)(e, a->m[j])) break;
+    case MOHO_NONZERO: ROWS(k0, a->at[j] += !NAME(zero)(e)) break;
+#if !COMPLEX
+    case MOHO_MIN: ROWS(k0 + 1, a->t[j] = NAME(minimum)(a->t[j], e)) break;
+    case MOHO_MAX: ROWS(k0 + 1, a->t[j] = NAME(maximum)(a->t[j], e)) break;
+    case MOHO_ARGMIN: ROWS(k0 + 1, if (e < a->t[j] || (NAME(nan)(e) && !NAME(nan)(a->t[j]))) { a->t[j] = e; a->at[j] = k; }) break;
+    case MOHO_ARGMAX: ROWS(k0 + 1, if (e > a->t[j] || (NAME(nan)(e) && !NAME(nan)(a->t[j]))) { a->t[j] = e; a->at[j] = k; }) break;
+#endif
+    default: break;
+  }
+}
+#undef ROWS
+#undef LOOP2
+
+static void NAME(tile_store)(moho_reduce f, const NAME(tile) *a, int64_t j, int64_t n, void *out, int64_t at)
+{
+  NAME(part) p = { a->v[j], a->q[j], a->at[j], a->t[j] };
+  NAME(part_store)(f, &p, n, out, at);
+}
+
+static void NAME(reduce_axis)(const moho_nd *v, moho_reduce f, int64_t n, int64_t sk)
+{
+  NAME(part) parts[SLOTS];
+  int64_t pieces = axis_pieces(v->size, n), per = (n + pieces - 1) / pieces, last = v->d[v->n - 1], sj = v->s[1][v->n - 1];
+  int64_t wide = last >= 8 && llabs(sj) < llabs(sk) ? TILE : 1, across = (last + wide - 1) / wide, tiles = v->size / (last ? last : 1) * across;
+  MEAN mean[SLOTS];
+  for (int pass = f == MOHO_VAR && pieces > 1 ? 0 : 1; pass < 2; pass++) {
+    moho_reduce g = pass == 0 ? MOHO_SUM : f;
+#pragma omp parallel for collapse(2) schedule(static) if (v->size * n > SMALL)
+    for (int64_t i = 0; i < tiles; i++)
+      for (int64_t piece = 0; piece < pieces; piece++) {
+        NAME(tile) a;
+        run r;
+        int64_t first = i / across * last + i % across * wide, w = last - i % across * wide < wide ? last - i % across * wide : wide;
+        int64_t k0 = piece * per < n ? piece * per : n, k1 = k0 + per < n ? k0 + per : n;
+        run_at(v, 2, first, first + w, &r);
+        const T *x = (const T *)v->p[1] + r.off[1];
+        if (f == MOHO_VAR && pieces == 1) {
+          if (w == 1) NAME(tile_row)(MOHO_SUM, &a, x, 0, n, sk);
+          else NAME(tile_columns)(MOHO_SUM, &a, x, w, sj, 0, n, sk);
+          for (int64_t j = 0; j < w; j++) a.m[j] = NAME(mean)(a.v[j], (double)n);
+        } else if (f == MOHO_VAR && pass == 1) {
+          for (int64_t j = 0; j < w; j++) a.m[j] = mean[first + j];
+        }
+        if (w == 1) NAME(tile_row)(g, &a, x, k0, k1, sk);
+        else NAME(tile_columns)(g, &a, x, w, sj, k0, k1, sk);
+        for (int64_t j = 0; j < w; j++) {
+          if (pieces == 1) NAME(tile_store)(f, &a, j, n, v->p[0], r.off[0] + j * r.s[0]);
+          else parts[(first + j) * pieces + piece] = (NAME(part)){ a.v[j], a.q[j], a.at[j], a.t[j] };
+        }
+      }
+    if (pieces == 1) return;
+    for (int64_t j = 0; j < v->size; j++) {
+      NAME(part) *p = parts + j * pieces;
+      for (int64_t piece = 1; piece < pieces; piece++) NAME(part_merge)(g, p, p + piece);
+      if (pass == 0) { mean[j] = NAME(mean)(p->v, (double)n); continue; }
+      run r;
+      run_at(v, 1, j, j + 1, &r);
+      NAME(part_store)(f, p, n, v->p[0], r.off[0]);
+    }
+  }
+}
+
+/* ---- running sums ------------------------------------------------------------------------------ */
+
+static void NAME(cumsum)(const moho_nd *v, int64_t n, int64_t s0, int64_t s1)
+{
+#if INTEGER
+  typedef int64_t out;
+#else
+  typedef T out;
+#endif
+  int64_t pieces = axis_pieces(v->size, n), per = (n + pieces - 1) / pieces, items = v->size * pieces;
+  ACC start[SLOTS];
+  for (int pass = pieces > 1 ? 0 : 1; pass < 2; pass++) {
+#pragma omp parallel for schedule(static) if (v->size * n > SMALL)
+    for (int64_t i = 0; i < items; i++) {
+      run r;
+      int64_t piece = i % pieces, k0 = piece * per < n ? piece * per : n, k1 = k0 + per < n ? k0 + per : n;
+      run_at(v, 2, i / pieces, i / pieces + 1, &r);
+      const T *x = (const T *)v->p[1] + r.off[1];
+      out *y = (out *)v->p[0] + r.off[0];
+      ACC a = pass && pieces > 1 ? start[i] : NAME(acc_zero)();
+      if (pass) {
+        for (int64_t k = k0; k < k1; k++) {
+          a = NAME(acc_add)(a, NAME(widen)(x[k * s1]));
+#if INTEGER
+          y[k * s0] = a;
+#else
+          y[k * s0] = NAME(of_acc)(a);
+#endif
+        }
+      } else {
+        for (int64_t k = k0; k < k1; k++) a = NAME(acc_add)(a, NAME(widen)(x[k * s1]));
+        start[i] = a;
+      }
+    }
+    for (int64_t j = 0; pass == 0 && j < v->size; j++) {
+      ACC sum = NAME(acc_zero)();
+      for (int64_t piece = 0; piece < pieces; piece++) {
+        ACC t = start[j * pieces + piece];
+        start[j * pieces + piece] = sum;
+        sum = NAME(acc_add)(sum, t);
+      }
+    }
+  }
+}
+
+#undef LOOP
 #undef T
 #undef R
 #undef U
+#undef ACC
+#undef MEAN
 #undef NAME
 #undef COMPLEX
 #undef INTEGER

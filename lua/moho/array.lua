@@ -240,30 +240,14 @@ method{ name = "array:ptr", help = "An FFI pointer to the first element, of the 
         args = {}, returns = "cdata pointer", call = function(a) return ffi.cast(ctypes[a.dtype], core.array_ptr(a)) end }
 
 -- ---- arithmetic ---------------------------------------------------------------------
-local two = { { "b", "array|number|complex", need = true, nan = true } }
-method{ name = "array:add", help = "a + b, elementwise.", args = two, returns = "array", call = core.array_add }
-method{ name = "array:sub", help = "a - b, elementwise.", args = two, returns = "array", call = core.array_sub }
-method{ name = "array:mul", help = "a * b, elementwise.", args = two, returns = "array", call = core.array_mul }
-method{ name = "array:div", help = "a / b, elementwise; not for integers.", args = two, returns = "array", call = core.array_div }
+local maths = require "moho.array_math"
+maths.install(method)
+for _, name in ipairs{ "where", "concat", "stack", "pad", "empty", "scope" } do M[name] = maths[name] end
+
 method{ name = "array:axpy", help = "y:axpy(alpha, x): y = y + alpha x, in place.",
         args = { { "alpha", "number|complex", need = true }, { "x", "array", need = true } }, returns = "the array", call = core.array_axpy }
-method{ name = "array:conj", help = "The complex conjugate.", args = {}, returns = "array", call = core.array_conj }
 method{ name = "array:dot", help = "Sum of conj(a) b, in double; a complex number for complex arrays.", args = { { "b", "array", need = true } },
         returns = "number", call = core.array_dot }
-method{ name = "array:norm", help = "The 2-norm, summed in double.", args = {}, returns = "number", call = core.array_norm }
-method{ name = "array:sum", help = "The sum of all elements (a number), or along an axis (an array without it); summed in double.",
-        args = { { "axis", "integer", help = "1-based" } }, returns = "number or array",
-        call = function(a, axis) if axis then return core.array_sum_axis(a, axis) end return core.array_reduce(a, "sum") end }
-method{ name = "array:mean", help = "The mean of all elements, or along an axis.", args = { { "axis", "integer", help = "1-based" } }, returns = "number or array",
-        call = function(a, axis)
-          if not axis then return core.array_reduce(a, "sum") / a.size end
-          local s = core.array_sum_axis(a, axis)
-          return s / a.shape[axis]
-        end }
-method{ name = "array:min", help = "The smallest element; not-a-number when there is one.", args = {}, returns = "number",
-        call = function(a) return core.array_reduce(a, "min") end }
-method{ name = "array:max", help = "The largest element; not-a-number when there is one.", args = {}, returns = "number",
-        call = function(a) return core.array_reduce(a, "max") end }
 
 -- ---- axes metadata ---------------------------------------------------------------------
 local function axis_proxy(a, i)

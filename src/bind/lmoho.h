@@ -22,7 +22,12 @@ void lmoho_pushwhere(lua_State *L);
 moho_status lmoho_keep_error(lua_State *L);
 
 /* Arrays: a box {moho_array *} with one reference. */
-typedef struct lmoho_arraybox { moho_array *a; char *freed; } lmoho_arraybox;
+typedef struct lmoho_arraybox {
+  moho_array *a;
+  char *freed;                                   /* where, for messages                        */
+  struct lmoho_arraybox *prev, *next;            /* among the boxes made in one moho.scope     */
+  struct lmoho_scope *scope;
+} lmoho_arraybox;
 moho_array **lmoho_newarray(lua_State *L);                                     /* pushes an empty box  */
 moho_array *lmoho_toarray(lua_State *L, int i, const char *who, const char *arg);   /* raises when it is none, or freed */
 moho_array *lmoho_optarray(lua_State *L, int i, const char *who, const char *arg);  /* NULL for nil    */

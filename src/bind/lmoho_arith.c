@@ -13,98 +13,88 @@ lua_State *lmoho_main(lua_State *L)
   return M ? M : L;
 }
 
-static bool broadcast_shape(const moho_shape *a, const moho_shape *b, moho_shape *out)
-{
-  out->n = a->n > b->n ? a->n : b->n;
-  for (int i = 0; i < out->n; i++) {
-    int ia = i - (out->n - a->n), ib = i - (out->n - b->n);
-    int64_t da = ia < 0 ? 1 : a->d[ia], db = ib < 0 ? 1 : b->d[ib];
-    if (da != db && da != 1 && db != 1) return false;
-    out->d[i] = da == 1 ? db : da;
-  }
-  return true;
-}
-
 moho_array *lmoho_broadcast(lua_State *L, moho_array *a, const moho_shape *s, const char *who)
 {
-  moho_shape all;
-  char ta[160], ts[160];
-  int64_t strides[MOHO_MAXDIM];
   if (moho_shape_equal(&a->shape, s)) return a;
-  if (!broadcast_shape(&a->shape, s, &all) || !moho_shape_equal(&all, s))
-    lmoho_error(L, who, "shapes %s and %s do not fit; the last axes must agree, or be 1", moho_shape_text(s, ts, sizeof ts), moho_shape_text(&a->shape, ta, sizeof ta));
-  for (int i = 0; i < s->n; i++) {
-    int k = i - (s->n - a->shape.n);
-    strides[i] = k < 0 || (a->shape.d[k] == 1 && s->d[i] != 1) ? 0 : a->stride[k];
-  }
   moho_array **v = lmoho_newarray(L);
-  lmoho_check(L, moho_array_view(a, 0, s, strides, v), who);
+  lmoho_check(L, moho_array_broadcast(a, s, v), who);
   return *v;
 }
 
-static const struct { const char *name, *sign; } word[] = {
-  [MOHO_ADD] = { "a + b", "+" }, [MOHO_SUB] = { "a - b", "-" }, [MOHO_MUL] = { "a * b", "*" }, [MOHO_DIV] = { "a / b", "/" },
-};
+/* ---- a + b and the like ---------------------------------------------------------------- */
 
-/* Pushes the result: `like`'s dtype and device, the given shape, like's axes when the shape is its own. */
-static moho_array *result(lua_State *L, const moho_array *like, const moho_shape *s, const char *who)
+static void carry_axes(lua_State *L, moho_array *r, const moho_array *from, const char *who)
+{
+  if (!from || !from->axes) return;
+  for (int i = 0; i < from->shape.n; i++) {
+    int k = r->shape.n - from->shape.n + i;
+    if (k >= 0 && r->shape.d[k] == from->shape.d[i]) lmoho_check(L, moho_array_axis(r, k, &from->axes[i]), who);
+  }
+}
+
+moho_array *lmoho_result(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, const moho_array *a, const moho_array *b, const char *who)
 {
   moho_array **r = lmoho_newarray(L);
-  lmoho_alloc(L, like->ctx, like->type, s, false, who, r);
-  for (int i = 0; like->axes && moho_shape_equal(s, &like->shape) && i < s->n; i++) lmoho_check(L, moho_array_axis(*r, i, &like->axes[i]), who);
+  lmoho_alloc(L, c, t, s, false, who, r);
+  carry_axes(L, *r, b, who);
+  carry_axes(L, *r, a, who);
   return *r;
 }
 
+static const char *const word[MOHO_NBINARY] = { [MOHO_ADD] = "a + b", [MOHO_SUB] = "a - b", [MOHO_MUL] = "a * b", [MOHO_DIV] = "a / b", [MOHO_POW] = "a ^ b" };
+
+int lmoho_map2(lua_State *L, moho_binary f, const char *who)
+{
+  moho_operand x[2] = { { 0 } };
+  moho_shape s;
+  char ta[160], tb[160];
+  for (int k = 0; k < 2; k++) {
+    if (lmoho_isarray(L, k + 1)) { x[k].a = lmoho_toarray(L, k + 1, who, k ? "b" : "a"); continue; }
+    if (!lmoho_isscalar(L, k + 1)) {
+      if (f == MOHO_MUL && lmoho_isop(L, k + 1)) {
+        if (k == 0) return lmoho_op_mul(L);
+        return lmoho_error(L, who, "an array times an operator; an operator is applied from the left: A * x");
+      }
+      return lmoho_error(L, who, "expected arrays and numbers, got %s", luaL_typename(L, k + 1));
+    }
+    x[k].v = lmoho_toscalar(L, k + 1, who, k ? "b" : "a");
+  }
+  const moho_array *like = x[0].a ? x[0].a : x[1].a;
+  if (!like) return lmoho_error(L, who, "expected an array and another or a number, got two numbers");
+  s = like->shape;
+  if (x[0].a && x[1].a && !moho_shape_broadcast(&x[0].a->shape, &x[1].a->shape, &s))
+    return lmoho_error(L, who, "shapes %s and %s do not fit; the last axes must agree, or be 1", moho_shape_text(&x[0].a->shape, ta, sizeof ta),
+                       moho_shape_text(&x[1].a->shape, tb, sizeof tb));
+  moho_array *r;
+  if (lua_isnoneornil(L, 3)) {
+    r = lmoho_result(L, like->ctx, moho_binary_dtype(f, like->type), &s, x[0].a, x[1].a, who);
+  } else {
+    r = lmoho_toarray(L, 3, who, "out");
+    if (!moho_shape_equal(&r->shape, &s))
+      return lmoho_error(L, who, "argument 'out': the result has shape %s, the array given for it %s", moho_shape_text(&s, ta, sizeof ta), moho_shape_text(&r->shape, tb, sizeof tb));
+    lua_pushvalue(L, 3);
+  }
+  lmoho_check(L, moho_vec_map2(NULL, f, x[0], x[1], r), who);
+  return 1;
+}
+
+/* As metamethods they are called with two operands, as methods with `out` too. */
 static int arith(lua_State *L, moho_binary f)
 {
-  const char *who = word[f].name;
-  bool left = lmoho_isarray(L, 1), right = lmoho_isarray(L, 2);
-  if (left && right) {
-    moho_array *a = lmoho_toarray(L, 1, who, "a"), *b = lmoho_toarray(L, 2, who, "b");
-    moho_shape s;
-    char ta[160], tb[160];
-    if (!broadcast_shape(&a->shape, &b->shape, &s))
-      return lmoho_error(L, who, "shapes %s and %s do not fit; the last axes must agree, or be 1", moho_shape_text(&a->shape, ta, sizeof ta), moho_shape_text(&b->shape, tb, sizeof tb));
-    moho_array *r = result(L, moho_shape_equal(&a->shape, &s) ? a : b, &s, who);
-    int at = lua_gettop(L);
-    lmoho_check(L, moho_vec_binary(NULL, f, lmoho_broadcast(L, a, &s, who), lmoho_broadcast(L, b, &s, who), r), who);
-    lua_settop(L, at);
-    return 1;
-  }
-  int ai = left ? 1 : 2, si = left ? 2 : 1;
-  if (!lmoho_isscalar(L, si)) {
-    if (f == MOHO_MUL && lmoho_isop(L, si)) {
-      if (si == 1) return lmoho_op_mul(L);
-      return lmoho_error(L, who, "an array times an operator; an operator is applied from the left: A * x");
-    }
-    return lmoho_error(L, who, "expected arrays and numbers, got %s", luaL_typename(L, si));
-  }
-  moho_array *a = lmoho_toarray(L, ai, who, ai == 1 ? "a" : "b");
-  moho_scalar v = lmoho_toscalar(L, si, who, si == 1 ? "a" : "b");
-  moho_array *r = result(L, a, &a->shape, who);
-  moho_scalar one = { 1, 0 }, minus = { -1, 0 }, none = { 0, 0 };
-  if (f == MOHO_MUL) {
-    lmoho_check(L, moho_vec_axpby(NULL, v, a, none, r), who);
-  } else {
-    if (moho_dtype_integer(a->type) && v.re != (double)(int64_t)v.re)
-      return lmoho_error(L, who, "the fraction %.17g with an %s array; convert it with :astype(\"f64\")", v.re, moho_dtype_name(a->type));
-    lmoho_check(L, moho_array_fill(r, v), who);
-    if (f == MOHO_ADD) lmoho_check(L, moho_vec_axpby(NULL, one, a, one, r), who);
-    else if (f == MOHO_SUB) lmoho_check(L, ai == 1 ? moho_vec_axpby(NULL, one, a, minus, r) : moho_vec_axpby(NULL, minus, a, one, r), who);
-    else lmoho_check(L, ai == 1 ? moho_vec_binary(NULL, f, a, r, r) : moho_vec_binary(NULL, f, r, a, r), who);
-  }
-  return 1;
+  lua_settop(L, 3);
+  return lmoho_map2(L, f, word[f]);
 }
 
 static int array_add(lua_State *L) { return arith(L, MOHO_ADD); }
 static int array_sub(lua_State *L) { return arith(L, MOHO_SUB); }
 static int array_mul(lua_State *L) { return arith(L, MOHO_MUL); }
 static int array_div(lua_State *L) { return arith(L, MOHO_DIV); }
+static int array_pow(lua_State *L) { return arith(L, MOHO_POW); }
 
 static int array_unm(lua_State *L)
 {
   moho_array *a = lmoho_toarray(L, 1, "-a", "a");
-  moho_array *r = result(L, a, &a->shape, "-a");
+  moho_array *r = lmoho_result(L, a->ctx, a->type, &a->shape, a, NULL, "-a");
   lmoho_check(L, moho_vec_axpby(NULL, (moho_scalar){ -1, 0 }, a, (moho_scalar){ 0, 0 }, r), "-a");
   return 1;
 }
@@ -121,11 +111,14 @@ static int array_axpy(lua_State *L)
   return 1;
 }
 
-static int array_conj(lua_State *L)
+/* scale(x, alpha): in place */
+static int array_scale(lua_State *L)
 {
-  moho_array *a = lmoho_toarray(L, 1, "array:conj", "self");
-  moho_array *r = result(L, a, &a->shape, "array:conj");
-  lmoho_check(L, moho_vec_conj(NULL, a, r), "array:conj");
+  const char *who = "array:scale";
+  moho_array *x = lmoho_toarray(L, 1, who, "self");
+  if (moho_array_repeats(x)) return lmoho_error(L, who, "the array is a view that repeats its elements; scale a:copy()");
+  lmoho_check(L, moho_vec_scale(NULL, lmoho_toscalar(L, 2, who, "alpha"), x), who);
+  lua_settop(L, 1);
   return 1;
 }
 
@@ -146,19 +139,6 @@ static int array_norm(lua_State *L)
   return 1;
 }
 
-static int array_reduce(lua_State *L)
-{
-  static const char *const name[] = { "sum", "min", "max", NULL };
-  static const moho_reduce kind[] = { MOHO_SUM, MOHO_MIN, MOHO_MAX };
-  static const char *const who[] = { "array:sum", "array:min", "array:max" };
-  moho_scalar v;
-  int k = luaL_checkoption(L, 2, NULL, name);
-  moho_array *a = lmoho_toarray(L, 1, who[k], "self");
-  lmoho_check(L, moho_vec_reduce(NULL, kind[k], a, &v), who[k]);
-  lmoho_pushscalar(L, v, moho_dtype_complex(a->type));
-  return 1;
-}
-
 /* min, max, mean of the finite elements, and how many are not */
 static int array_stats(lua_State *L)
 {
@@ -169,39 +149,6 @@ static int array_stats(lua_State *L)
   lua_pushnumber(L, s.mean);
   lua_pushnumber(L, (double)s.nonfinite);
   return 4;
-}
-
-/* sum(a, axis): along one axis, slice after slice in order */
-static int array_sum_axis(lua_State *L)
-{
-  const char *who = "array:sum";
-  moho_array *a = lmoho_toarray(L, 1, who, "self");
-  int axis = (int)luaL_checkinteger(L, 2) - 1;
-  moho_shape s = { 0 }, one;
-  if (axis < 0 || axis >= a->shape.n) return lmoho_error(L, who, "argument 'axis': expected 1 to %d, got %d", a->shape.n, axis + 1);
-  for (int i = 0; i < a->shape.n; i++) if (i != axis) s.d[s.n++] = a->shape.d[i];
-  /* in double, so that a long axis loses nothing */
-  moho_dtype wide = moho_dtype_complex(a->type) ? MOHO_C128 : a->type == MOHO_I32 || a->type == MOHO_I64 ? MOHO_I64 : MOHO_F64;
-  moho_array **acc = lmoho_newarray(L), **part = lmoho_newarray(L), **slice;
-  lmoho_alloc(L, a->ctx, wide, &s, true, who, acc);
-  if (wide != a->type) lmoho_alloc(L, a->ctx, wide, &s, false, who, part);
-  one = s;
-  for (int64_t k = 0; k < a->shape.d[axis]; k++) {
-    int64_t strides[MOHO_MAXDIM];
-    int n = 0;
-    for (int i = 0; i < a->shape.n; i++) if (i != axis) strides[n++] = a->stride[i];
-    slice = lmoho_newarray(L);
-    lmoho_check(L, moho_array_view(a, k * a->stride[axis], &one, strides, slice), who);
-    if (wide != a->type) lmoho_check(L, moho_array_copy(*slice, *part), who);
-    lmoho_check(L, moho_vec_axpby(NULL, (moho_scalar){ 1, 0 }, wide != a->type ? *part : *slice, (moho_scalar){ 1, 0 }, *acc), who);
-    moho_array_unref(*slice);
-    *slice = NULL;
-    lua_pop(L, 1);
-  }
-  moho_array **r = lmoho_newarray(L);
-  lmoho_alloc(L, a->ctx, a->type, &s, false, who, r);
-  lmoho_check(L, moho_array_copy(*acc, *r), who);
-  return 1;
 }
 
 /* random(a, "normal" or "uniform", seed high, seed low, first): fills a */
@@ -218,7 +165,8 @@ static int array_random(lua_State *L)
 void lmoho_arith_meta(lua_State *L)
 {
   static const luaL_Reg meta[] = {
-    { "__add", array_add }, { "__sub", array_sub }, { "__mul", array_mul }, { "__div", array_div }, { "__unm", array_unm }, { NULL, NULL },
+    { "__add", array_add }, { "__sub", array_sub }, { "__mul", array_mul }, { "__div", array_div }, { "__unm", array_unm },
+    { "__pow", array_pow }, { NULL, NULL },
   };
   luaL_setfuncs(L, meta, 0);
 }
@@ -227,8 +175,8 @@ void lmoho_open_arith(lua_State *L)
 {
   static const luaL_Reg f[] = {
     { "array_add", array_add }, { "array_sub", array_sub }, { "array_mul", array_mul }, { "array_div", array_div }, { "array_unm", array_unm },
-    { "array_axpy", array_axpy }, { "array_conj", array_conj }, { "array_dot", array_dot }, { "array_norm", array_norm }, { "array_reduce", array_reduce },
-    { "array_stats", array_stats }, { "array_sum_axis", array_sum_axis }, { "array_random", array_random }, { NULL, NULL },
+    { "array_axpy", array_axpy }, { "array_scale", array_scale }, { "array_dot", array_dot }, { "array_norm", array_norm },
+    { "array_stats", array_stats }, { "array_random", array_random }, { NULL, NULL },
   };
   luaL_setfuncs(L, f, 0);
   lua_pushlightuserdata(L, (void *)&main_key);

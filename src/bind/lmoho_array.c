@@ -13,10 +13,10 @@ static const char methods_key;          /* registry: methods table, set by array
 moho_array **lmoho_newarray(lua_State *L)
 {
   lmoho_arraybox *b = lua_newuserdata(L, sizeof *b);
-  b->a = NULL;
-  b->freed = NULL;
+  *b = (lmoho_arraybox){ 0 };
   luaL_getmetatable(L, LMOHO_ARRAY);
   lua_setmetatable(L, -2);
+  lmoho_scope_join(b);
   return &b->a;
 }
 
@@ -29,6 +29,7 @@ static lmoho_arraybox *box(lua_State *L, int i)
   return same ? lua_touserdata(L, i) : NULL;
 }
 
+lmoho_arraybox *lmoho_arraybox_at(lua_State *L, int i) { return box(L, i); }
 bool lmoho_isarray(lua_State *L, int i) { return box(L, i) != NULL; }
 
 moho_array *lmoho_toarray(lua_State *L, int i, const char *who, const char *arg)
@@ -44,12 +45,21 @@ moho_array *lmoho_optarray(lua_State *L, int i, const char *who, const char *arg
   return lua_isnoneornil(L, i) ? NULL : lmoho_toarray(L, i, who, arg);
 }
 
+void lmoho_arraybox_free(lmoho_arraybox *b, const char *where)
+{
+  lmoho_scope_leave(b);
+  if (!b->a) return;
+  free(b->freed);
+  b->freed = where ? strdup(where) : NULL;
+  moho_array_unref(b->a);
+  b->a = NULL;
+}
+
 static int array_gc(lua_State *L)
 {
   lmoho_arraybox *b = lua_touserdata(L, 1);
-  moho_array_unref(b->a);
+  lmoho_arraybox_free(b, NULL);
   free(b->freed);
-  b->a = NULL;
   b->freed = NULL;
   return 0;
 }
@@ -60,40 +70,10 @@ static int array_free(lua_State *L)
   if (!b) return lmoho_error(L, "array:free", "expected an array, got %s", luaL_typename(L, 1));
   if (!b->a) return 0;
   lmoho_pushwhere(L);
-  const char *where = lua_tostring(L, -1);
-  size_t n = strlen(where);
-  b->freed = n > 2 ? strndup(where, n - 2) : NULL;      /* without ": " */
-  moho_array_unref(b->a);
-  b->a = NULL;
+  size_t n = strlen(lua_tostring(L, -1));
+  lua_pushlstring(L, lua_tostring(L, -1), n > 2 ? n - 2 : 0);      /* without ": " */
+  lmoho_arraybox_free(b, n > 2 ? lua_tostring(L, -1) : NULL);
   return 0;
-}
-
-/* ---- memory ------------------------------------------------------------------------ */
-
-/* Lua counts a box as a few bytes: after each BUDGET of array memory made, the collector runs before the next is made. */
-static const size_t BUDGET = (size_t)256 << 20;
-static size_t since_collect;
-
-void lmoho_alloc(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, bool zero, const char *who, moho_array **a)
-{
-  int64_t size;
-  lmoho_check(L, moho_shape_check(s, t, &size), who);
-  size_t bytes = (size_t)size * moho_dtype_size(t);
-  if (since_collect + bytes > BUDGET && since_collect > 0) {
-    since_collect = 0;
-    lua_gc(L, LUA_GCCOLLECT, 0);
-  }
-  since_collect += bytes;
-  lmoho_origin(L);
-  moho_status st = zero ? moho_array_zeros(c, t, s, a) : moho_array_new(c, t, s, a);
-  if (st == MOHO_ENOMEM) {
-    lua_gc(L, LUA_GCCOLLECT, 0);
-    lua_gc(L, LUA_GCCOLLECT, 0);        /* twice: the first runs finalisers, the second frees what they held */
-    moho_ctx_trim(c);
-    st = zero ? moho_array_zeros(c, t, s, a) : moho_array_new(c, t, s, a);
-  }
-  moho_array_origin(NULL);
-  lmoho_check(L, st, who);
 }
 
 /* zeros(shape, dtype, device, who), and full when a value follows */
@@ -110,6 +90,17 @@ static int array_new(lua_State *L)
   moho_array **a = lmoho_newarray(L);
   lmoho_alloc(L, c, t, &s, !fill, who, a);
   if (fill) lmoho_check(L, moho_array_fill(*a, v), who);
+  return 1;
+}
+
+/* empty(shape, dtype, device): memory as it is found */
+static int array_empty(lua_State *L)
+{
+  moho_shape s;
+  lmoho_toshape(L, 1, "empty", &s);
+  moho_dtype t = lmoho_todtype(L, 2, "empty", MOHO_F32);
+  moho_ctx *c = lmoho_toctx(L, 3, "empty");
+  lmoho_alloc(L, c, t, &s, false, "empty", lmoho_newarray(L));
   return 1;
 }
 
@@ -328,6 +319,7 @@ static int array_assign(lua_State *L)
   moho_array *a = lmoho_toarray(L, 1, "array:assign", "self"), *b = lmoho_toarray(L, 2, "array:assign", "values");
   if (b->ctx != a->ctx)
     return lmoho_error(L, "array:assign", "the array is on %s, the values are on %s; use values:to(\"%s\")", moho_ctx_name(a->ctx), moho_ctx_name(b->ctx), moho_ctx_name(a->ctx));
+  if (moho_array_repeats(a)) return lmoho_error(L, "array:assign", "the array is a view that repeats its elements; assign to a:copy()");
   b = lmoho_broadcast(L, b, &a->shape, "array:assign");
   lmoho_check(L, moho_array_copy(b, a), "array:assign");
   lua_settop(L, 1);
@@ -514,7 +506,7 @@ static int array_methods(lua_State *L)
 void lmoho_open_array(lua_State *L)
 {
   static const luaL_Reg f[] = {
-    { "array_new", array_new }, { "array_fromtable", array_fromtable }, { "array_totable", array_totable }, { "array_at", array_at },
+    { "array_new", array_new }, { "array_empty", array_empty }, { "array_fromtable", array_fromtable }, { "array_totable", array_totable }, { "array_at", array_at },
     { "array_set", array_set }, { "array_slice", array_slice }, { "array_reshape", array_reshape }, { "array_to", array_to },
     { "array_fill", array_fill }, { "array_assign", array_assign }, { "array_ptr", array_ptr }, { "array_wrap", array_wrap },
     { "array_axis", array_axis }, { "array_free", array_free }, { "array_methods", array_methods }, { "array_same", array_same },
@@ -534,4 +526,6 @@ void lmoho_open_array(lua_State *L)
   }
   lua_pop(L, 1);
   lmoho_open_arith(L);
+  lmoho_open_map(L);
+  lmoho_open_memory(L);
 }

@@ -360,6 +360,8 @@ moho_status moho_array_fill(moho_array *a, moho_scalar v)
   moho_nd nd;
   moho_lane *l;
   if (v.im != 0 && !moho_dtype_complex(a->type)) return moho_fail(MOHO_EINVAL, "a complex value into a %s array", moho_dtype_name(a->type));
+  if (moho_dtype_integer(a->type) && !(v.re == floor(v.re) && fabs(v.re) < (a->type == MOHO_I32 ? 2147483648.0 : 9.2233720368547758e18)))
+    return moho_fail(MOHO_EINVAL, "%.17g does not fit an element of an %s array", v.re, moho_dtype_name(a->type));
   MOHO_TRY(moho_vec_ready(a->ctx));
   MOHO_TRY(lane0(a, &l));
   moho_nd_make(&nd, 1, (const moho_array *[]){ a });

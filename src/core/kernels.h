@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/* Up to four operands walked together: common shape, axes already merged where all strides allow it. Strides in elements. */
+/* Up to four operands walked together: common shape, axes already merged where all strides allow it. Strides in elements. An operand
+   may be one number for all elements instead of memory (`constant`, only where a kernel says "or a number"). */
 enum { MOHO_MAXOPERAND = 4 };
 typedef struct moho_nd {
   int n;                                /* axes left, at least 1                           */
@@ -17,15 +18,26 @@ typedef struct moho_nd {
   void *p[MOHO_MAXOPERAND];
   moho_dtype t[MOHO_MAXOPERAND];
   int64_t s[MOHO_MAXOPERAND][MOHO_MAXDIM];
+  bool constant[MOHO_MAXOPERAND];
+  moho_scalar value[MOHO_MAXOPERAND];
 } moho_nd;
 
 struct moho_vec_kernels {
   moho_status (*fill)(moho_lane *on, const moho_nd *v, moho_scalar a);                     /* 0                    */
   moho_status (*copy)(moho_lane *on, const moho_nd *v);                                    /* 0 <- 1, converting   */
   moho_status (*axpby)(moho_lane *on, const moho_nd *v, moho_scalar a, moho_scalar b);     /* 0 = a 1 + b 0        */
-  moho_status (*binary)(moho_lane *on, const moho_nd *v, moho_binary f);                   /* 0 = 1 f 2            */
-  moho_status (*conj)(moho_lane *on, const moho_nd *v);                                    /* 0 = conj 1           */
+  moho_status (*binary)(moho_lane *on, const moho_nd *v, moho_binary f);                   /* 0 = 1 f 2, each an array or a number; i32 for comparisons */
+  moho_status (*unary)(moho_lane *on, const moho_nd *v, moho_unary f);                     /* 0 = f 1              */
+  moho_status (*clip)(moho_lane *on, const moho_nd *v);                                    /* 0 = 1 within 2 to 3, both numbers; real */
+  moho_status (*where)(moho_lane *on, const moho_nd *v);                                   /* 0 = 1 (i32) ? 2 : 3, each an array or a number */
   moho_status (*reduce)(moho_lane *on, const moho_nd *v, moho_reduce f, moho_scalar *r);   /* of 0, or 0 and 1     */
+  /* Squares of the distances to m, and the place of the smallest or largest of 0 in C order (v's axes are in the array's order). */
+  moho_status (*spread)(moho_lane *on, const moho_nd *v, moho_scalar m, double *r);
+  moho_status (*place)(moho_lane *on, const moho_nd *v, bool largest, int64_t *at);
+  /* Along one axis of n elements, `stride` apart in 1: operand 0 is the result (moho_reduce_dtype), 1 starts at the axis' first element. */
+  moho_status (*reduce_axis)(moho_lane *on, const moho_nd *v, moho_reduce f, int64_t n, int64_t stride);
+  /* Running sums along an axis of n elements, strides s0 in operand 0 and s1 in 1; v walks the other axes. */
+  moho_status (*cumsum)(moho_lane *on, const moho_nd *v, int64_t n, int64_t s0, int64_t s1);
   moho_status (*stats)(moho_lane *on, const moho_nd *v, moho_stats *r);                    /* of 0, real           */
   moho_status (*lsqr_update)(moho_lane *on, const moho_nd *v, double a, double b, double c, bool var, double *dk2); /* 0 v, 1 w, 2 x, 3 var */
   moho_status (*random)(moho_lane *on, const moho_nd *v, moho_random kind, uint64_t seed, uint64_t first);

@@ -51,6 +51,7 @@ void moho_ctx_trim(moho_ctx *c)
 }
 
 void moho_ctx_mem(const moho_ctx *c, moho_mem *m) { *m = c->pool->mem; }
+moho_status moho_ctx_available(const moho_ctx *c, size_t *available, size_t *total) { return c->be->free_mem(c->dev, available, total); }
 void moho_ctx_limit(moho_ctx *c, size_t bytes) { c->pool->mem.limit = bytes; }
 
 static const char *amount(double bytes, char buf[24])

@@ -1,5 +1,6 @@
 /* Vector arithmetic: checks once here, then the backend's table. */
 #include <math.h>
+#include <stdlib.h>
 #include "core/nd.h"
 
 static moho_status agree(moho_lane **on, int n, const moho_array *const *a)
@@ -26,7 +27,7 @@ moho_status moho_vec_binary(moho_lane *on, moho_binary f, const moho_array *a, c
   const moho_array *v[] = { out, a, b };
   MOHO_TRY(agree(&on, 3, v));
   if (f == MOHO_DIV && moho_dtype_integer(a->type)) return moho_fail(MOHO_EINVAL, "division of %s arrays; convert with :astype(\"f64\")", moho_dtype_name(a->type));
-  moho_nd_make(&nd, 3, v);
+  moho_nd_any(&nd, 3, v, NULL, v[0]->type);
   return SET(a)->binary(on, &nd, f);
 }
 
@@ -38,7 +39,7 @@ moho_status moho_vec_axpby(moho_lane *on, moho_scalar alpha, const moho_array *x
   if ((alpha.im != 0 || beta.im != 0) && !moho_dtype_complex(y->type)) return moho_fail(MOHO_EINVAL, "a complex factor for %s arrays", moho_dtype_name(y->type));
   if (moho_dtype_integer(y->type) && (alpha.re != floor(alpha.re) || beta.re != floor(beta.re)))
     return moho_fail(MOHO_EINVAL, "a fractional factor for %s arrays; convert with :astype(\"f64\")", moho_dtype_name(y->type));
-  moho_nd_make(&nd, 2, v);
+  moho_nd_any(&nd, 2, v, NULL, v[0]->type);
   return SET(y)->axpby(on, &nd, alpha, beta);
 }
 
@@ -52,8 +53,8 @@ moho_status moho_vec_conj(moho_lane *on, const moho_array *x, moho_array *y)
   moho_nd nd;
   const moho_array *v[] = { y, x };
   MOHO_TRY(agree(&on, 2, v));
-  moho_nd_make(&nd, 2, v);
-  return SET(y)->conj(on, &nd);
+  moho_nd_any(&nd, 2, v, NULL, v[0]->type);
+  return SET(y)->unary(on, &nd, MOHO_CONJ);
 }
 
 moho_status moho_vec_dot(moho_lane *on, const moho_array *x, const moho_array *y, moho_scalar *r)
@@ -61,7 +62,7 @@ moho_status moho_vec_dot(moho_lane *on, const moho_array *x, const moho_array *y
   moho_nd nd;
   const moho_array *v[] = { x, y };
   MOHO_TRY(agree(&on, 2, v));
-  moho_nd_make(&nd, 2, v);
+  moho_nd_any(&nd, 2, v, NULL, v[0]->type);
   return SET(x)->reduce(on, &nd, MOHO_DOT, r);
 }
 
@@ -69,11 +70,31 @@ moho_status moho_vec_reduce(moho_lane *on, moho_reduce f, const moho_array *x, m
 {
   moho_nd nd;
   const moho_array *v[] = { x };
+  bool order = f == MOHO_MIN || f == MOHO_MAX || f == MOHO_ARGMIN || f == MOHO_ARGMAX;
+  double n = (double)moho_array_size(x);
   if (f == MOHO_DOT) return moho_vec_dot(on, x, x, r);
-  if ((f == MOHO_MIN || f == MOHO_MAX) && moho_dtype_complex(x->type)) return moho_fail(MOHO_EINVAL, "complex numbers have no smallest and largest");
-  if ((f == MOHO_MIN || f == MOHO_MAX) && moho_array_size(x) == 0) return moho_fail(MOHO_EINVAL, "an empty array has no smallest and largest");
+  if (order && moho_dtype_complex(x->type)) return moho_fail(MOHO_EINVAL, "complex numbers have no smallest and largest");
+  if (order && n == 0) return moho_fail(MOHO_EINVAL, "an empty array has no smallest and largest");
   MOHO_TRY(agree(&on, 1, v));
-  moho_nd_make(&nd, 1, v);
+  if (f == MOHO_MEAN || f == MOHO_VAR) {
+    moho_scalar m;
+    double q;
+    MOHO_TRY(moho_vec_reduce(on, MOHO_SUM, x, &m));
+    m = (moho_scalar){ m.re / n, m.im / n };
+    if (f == MOHO_MEAN) { *r = m; return MOHO_OK; }
+    moho_nd_any(&nd, 1, v, NULL, x->type);
+    MOHO_TRY(SET(x)->spread(on, &nd, m, &q));
+    *r = (moho_scalar){ q / n, 0 };
+    return MOHO_OK;
+  }
+  if (f == MOHO_ARGMIN || f == MOHO_ARGMAX) {
+    int64_t at;
+    moho_nd_make(&nd, 1, v);              /* in the array's order: the place counts */
+    MOHO_TRY(SET(x)->place(on, &nd, f == MOHO_ARGMAX, &at));
+    *r = (moho_scalar){ (double)at, 0 };
+    return MOHO_OK;
+  }
+  moho_nd_any(&nd, 1, v, NULL, x->type);
   return SET(x)->reduce(on, &nd, f, r);
 }
 
@@ -92,7 +113,7 @@ moho_status moho_vec_stats(moho_lane *on, const moho_array *x, moho_stats *r)
   const moho_array *v[] = { x };
   if (moho_dtype_complex(x->type)) return moho_fail(MOHO_EINVAL, "complex numbers have no smallest and largest");
   MOHO_TRY(agree(&on, 1, v));
-  moho_nd_make(&nd, 1, v);
+  moho_nd_any(&nd, 1, v, NULL, x->type);
   return SET(x)->stats(on, &nd, r);
 }
 
@@ -106,7 +127,7 @@ moho_status moho_vec_lsqr_update(moho_lane *on, double a, double b, double c, co
     if (var->ctx != v->ctx || var->type != moho_dtype_real(v->type) || !moho_shape_equal(&var->shape, &v->shape))
       return moho_fail(MOHO_ESHAPE, "variances need the vectors' shape and device, and real dtype");
   }
-  moho_nd_make(&nd, var ? 4 : 3, all);
+  moho_nd_any(&nd, var ? 4 : 3, all, NULL, v->type);
   return SET(v)->lsqr_update(on, &nd, a, b, c, var != NULL, dk2);
 }
 
@@ -119,4 +140,98 @@ moho_status moho_array_random(moho_array *a, moho_random kind, uint64_t seed, ui
   MOHO_TRY(agree(&on, 1, v));
   moho_nd_make(&nd, 1, v);
   return SET(a)->random(on, &nd, kind, seed, first);
+}
+
+/* ---- products of matrices ---------------------------------------------------------------- */
+
+/* A matrix as the dense kernels take it: contiguous, or the transpose of a contiguous real one, else a copy (owned). */
+static moho_status matrix(const moho_array *a, bool may_turn, const moho_array **m, bool *turned, moho_array **own)
+{
+  *turned = may_turn && a->shape.n == 2 && a->stride[0] == 1 && a->stride[1] == a->shape.d[0] && a->shape.d[0] > 1 && !moho_dtype_complex(a->type);
+  *m = a;
+  if (*turned || moho_array_contiguous(a)) return MOHO_OK;
+  MOHO_TRY(moho_array_to(a, a->ctx, a->type, own));
+  *m = *own;
+  return MOHO_OK;
+}
+
+moho_status moho_vec_matmul(moho_lane *on, const moho_array *a, const moho_array *b, moho_array *out)
+{
+  char x[160], y[160];
+  const moho_array *ma, *mb;
+  moho_array *own[2] = { NULL, NULL };
+  bool turned, never;
+  if (a->shape.n != 2 || b->shape.n < 1 || b->shape.n > 2 || a->shape.d[1] != b->shape.d[0])
+    return moho_fail(MOHO_ESHAPE, "shapes %s and %s; expected (m, n) and (n, k), or (m, n) and (n)", moho_shape_text(&a->shape, x, sizeof x),
+                     moho_shape_text(&b->shape, y, sizeof y));
+  if (moho_dtype_integer(a->type)) return moho_fail(MOHO_EINVAL, "products of %s matrices; convert with :astype(\"f64\")", moho_dtype_name(a->type));
+  if (a->ctx != b->ctx) return moho_fail(MOHO_ESHAPE, "arrays on two devices: %s and %s; move one with :to()", a->ctx->name, b->ctx->name);
+  if (a->type != b->type)
+    return moho_fail(MOHO_ESHAPE, "arrays of two dtypes: %s and %s; convert one with :astype()", moho_dtype_name(a->type), moho_dtype_name(b->type));
+  if (!a->ctx->be->k->dense) return moho_fail(MOHO_ENODEV, "%s: products of matrices are not in this version; use a:cpu()", a->ctx->name);
+  moho_shape s = { .n = b->shape.n, .d = { a->shape.d[0], b->shape.n == 2 ? b->shape.d[1] : 0 } };
+  if (out->type != a->type || out->ctx != a->ctx || !moho_shape_equal(&out->shape, &s) || !moho_array_contiguous(out))
+    return moho_fail(MOHO_ESHAPE, "the result needs shape %s, contiguous, with the matrices' dtype and device", moho_shape_text(&s, x, sizeof x));
+  if (!on) MOHO_TRY(moho_ctx_lane(a->ctx, 0, &on));
+  moho_status st = matrix(a, true, &ma, &turned, &own[0]);
+  if (!st) st = matrix(b, false, &mb, &never, &own[1]);
+  int64_t m = a->shape.d[0], n = a->shape.d[1], k = b->shape.n == 2 ? b->shape.d[1] : 1;
+  if (!st)
+    st = a->ctx->be->k->dense->gemm(on, a->type, turned ? MOHO_ADJ : MOHO_FWD, turned ? n : m, turned ? m : n, k, MOHO_ONE, moho_array_data(ma),
+                                    moho_array_data(mb), false, moho_array_data(out));
+  moho_array_unref(own[0]);
+  moho_array_unref(own[1]);
+  return st;
+}
+
+/* ---- percentiles -------------------------------------------------------------------------- */
+
+/* Hoare's selection on distinct-or-not values: afterwards x[k] is the one that sorting would put there, smaller ones before it. */
+static void place_kth(double *x, int64_t lo, int64_t hi, int64_t k)
+{
+  while (lo < hi) {
+    double a = x[lo], b = x[lo + (hi - lo) / 2], c = x[hi];
+    double pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+    int64_t i = lo, j = hi;
+    while (i <= j) {
+      while (x[i] < pivot) i++;
+      while (x[j] > pivot) j--;
+      if (i <= j) { double t = x[i]; x[i++] = x[j]; x[j--] = t; }
+    }
+    if (k <= j) hi = j;
+    else if (k >= i) lo = i;
+    else return;
+  }
+}
+
+moho_status moho_array_percentile(const moho_array *a, int n, const double *p, double *v)
+{
+  moho_ctx *cpu;
+  moho_array *h;
+  int64_t size = moho_array_size(a);
+  if (moho_dtype_complex(a->type)) return moho_fail(MOHO_EINVAL, "complex numbers have no order; take :abs() or :real()");
+  if (size == 0) return moho_fail(MOHO_EINVAL, "an empty array has no percentiles");
+  for (int i = 0; i < n; i++) if (!(p[i] >= 0 && p[i] <= 100)) return moho_fail(MOHO_EINVAL, "argument 'p': expected 0 to 100, got %.17g", p[i]);
+  MOHO_TRY(moho_ctx_open("cpu", &cpu));
+  moho_status st = moho_array_to(a, cpu, MOHO_F64, &h);
+  moho_ctx_unref(cpu);
+  if (st) return st;
+  double *x = moho_array_data(h);
+  bool nan = false;
+  for (int64_t i = 0; i < size && !nan; i++) nan = x[i] != x[i];
+  for (int i = 0; i < n; i++) {
+    double at = (double)(size - 1) * (p[i] / 100), low = floor(at), part = at - low;
+    int64_t k = (int64_t)low;
+    if (nan) { v[i] = NAN; continue; }
+    place_kth(x, 0, size - 1, k);
+    v[i] = x[k];
+    if (part > 0) {
+      double next = x[k + 1];
+      for (int64_t j = k + 2; j < size; j++) if (x[j] < next) next = x[j];
+      double d = next - x[k];
+      v[i] = part >= 0.5 ? next - d * (1 - part) : x[k] + d * part;      /* exact at both ends */
+    }
+  }
+  moho_array_unref(h);
+  return MOHO_OK;
 }

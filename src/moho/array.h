@@ -64,6 +64,15 @@ MOHO_API bool moho_array_overlap(const moho_array *a, const moho_array *b);
 MOHO_API int64_t moho_array_size(const moho_array *a);
 MOHO_API void *moho_array_data(const moho_array *a);             /* of the first element     */
 MOHO_API moho_status moho_array_axis(moho_array *a, int i, const moho_axis *axis);
+/* Axis i of the view is axis order[i] of the array (0-based). */
+MOHO_API moho_status moho_array_transpose(const moho_array *a, const int *order, moho_array **v);
+MOHO_API moho_status moho_array_flip(const moho_array *a, int axis, moho_array **v);
+/* Missing leading axes and axes of one element repeat, with stride 0: nothing may be written through such a view. */
+MOHO_API moho_status moho_array_broadcast(const moho_array *a, const moho_shape *s, moho_array **v);
+MOHO_API bool moho_array_repeats(const moho_array *a);           /* has such an axis        */
+MOHO_API bool moho_shape_broadcast(const moho_shape *a, const moho_shape *b, moho_shape *out);   /* false: they do not fit */
+/* The real or imaginary parts of a complex array, as a view; the real part of a real one is itself. */
+MOHO_API moho_status moho_array_part_of(const moho_array *a, bool imag, moho_array **v);
 
 /* values. Shapes must be equal; dtypes may differ (complex to real is refused), devices may differ. */
 MOHO_API moho_status moho_array_copy(const moho_array *src, moho_array *dst);
@@ -73,8 +82,23 @@ MOHO_API moho_status moho_array_get(const moho_array *a, const int64_t *index, m
 MOHO_API moho_status moho_array_set(moho_array *a, const int64_t *index, moho_scalar v);
 
 /* arithmetic on equal shapes, dtypes and devices; `on` NULL: lane 0 of the arrays' context */
-typedef enum moho_binary { MOHO_ADD, MOHO_SUB, MOHO_MUL, MOHO_DIV } moho_binary;
-typedef enum moho_reduce { MOHO_SUM, MOHO_MIN, MOHO_MAX, MOHO_NRM2SQ, MOHO_DOT, MOHO_NONFINITE } moho_reduce;
+typedef enum moho_binary {
+  MOHO_ADD, MOHO_SUB, MOHO_MUL, MOHO_DIV, MOHO_POW, MOHO_MINIMUM, MOHO_MAXIMUM, MOHO_ATAN2,
+  MOHO_GT, MOHO_LT, MOHO_GE, MOHO_LE, MOHO_EQ, MOHO_NE,          /* comparisons: 0 or 1, in i32 */
+  MOHO_NBINARY
+} moho_binary;
+typedef enum moho_unary {
+  MOHO_ABS, MOHO_ARG,                    /* real results                                    */
+  MOHO_CONJ, MOHO_SQRT, MOHO_EXP, MOHO_LOG, MOHO_SIN, MOHO_COS,
+  MOHO_LOG10, MOHO_TAN, MOHO_ATAN, MOHO_TANH, MOHO_FLOOR, MOHO_CEIL, MOHO_ROUND, MOHO_SIGN,   /* of real numbers */
+  MOHO_ISFINITE,                         /* 0 or 1, in i32                                   */
+  MOHO_NUNARY
+} moho_unary;
+typedef enum moho_reduce {
+  MOHO_SUM, MOHO_MIN, MOHO_MAX, MOHO_NRM2SQ, MOHO_DOT, MOHO_NONFINITE, MOHO_NONZERO,
+  MOHO_MEAN, MOHO_VAR, MOHO_ARGMIN, MOHO_ARGMAX,   /* VAR: mean of |a - mean|^2; ARG: 0-based place, the first of equals, of a not-a-number if there is one */
+  MOHO_NREDUCE
+} moho_reduce;
 MOHO_API moho_status moho_vec_binary(moho_lane *on, moho_binary f, const moho_array *a, const moho_array *b, moho_array *out);
 MOHO_API moho_status moho_vec_axpby(moho_lane *on, moho_scalar alpha, const moho_array *x, moho_scalar beta, moho_array *y); /* y = alpha x + beta y; beta 0: y is not read */
 MOHO_API moho_status moho_vec_scale(moho_lane *on, moho_scalar alpha, moho_array *x);
@@ -83,6 +107,24 @@ MOHO_API moho_status moho_vec_conj(moho_lane *on, const moho_array *x, moho_arra
 MOHO_API moho_status moho_vec_dot(moho_lane *on, const moho_array *x, const moho_array *y, moho_scalar *v);   /* conj(x) . y */
 MOHO_API moho_status moho_vec_nrm2(moho_lane *on, const moho_array *x, double *v);
 MOHO_API moho_status moho_vec_reduce(moho_lane *on, moho_reduce f, const moho_array *x, moho_scalar *v);
+/* Along axis `axis` (0-based) into out: a's shape without that axis, dtype moho_reduce_dtype(f, a->type). Not DOT, NONFINITE. */
+MOHO_API moho_dtype moho_reduce_dtype(moho_reduce f, moho_dtype t);
+MOHO_API moho_status moho_vec_reduce_axis(moho_lane *on, moho_reduce f, const moho_array *a, int axis, moho_array *out);
+MOHO_API moho_status moho_vec_cumsum(moho_lane *on, const moho_array *a, int axis, moho_array *out);   /* out: a's shape, moho_reduce_dtype(MOHO_SUM, .) */
+
+/* Elementwise with broadcasting: operands repeat to out's shape, a number (a = NULL) everywhere. `out` may be an operand. */
+typedef struct moho_operand { const moho_array *a; moho_scalar v; } moho_operand;
+MOHO_API moho_dtype moho_binary_dtype(moho_binary f, moho_dtype t);
+MOHO_API moho_dtype moho_unary_dtype(moho_unary f, moho_dtype t);
+MOHO_API moho_status moho_vec_map2(moho_lane *on, moho_binary f, moho_operand a, moho_operand b, moho_array *out);
+MOHO_API moho_status moho_vec_map1(moho_lane *on, moho_unary f, const moho_array *a, moho_array *out);
+MOHO_API moho_status moho_vec_clip(moho_lane *on, const moho_array *a, double lo, double hi, moho_array *out);
+MOHO_API moho_status moho_vec_where(moho_lane *on, const moho_array *mask, moho_operand a, moho_operand b, moho_array *out);
+/* a (m, n) times b (n, k), or b (n): out (m, k), or (m). Operands that are neither contiguous nor the transpose of such are copied. */
+MOHO_API moho_status moho_vec_matmul(moho_lane *on, const moho_array *a, const moho_array *b, moho_array *out);
+/* The p[i]-th percentiles (0 to 100) of all elements, linear between neighbours; not-a-number when there is one. Works on the host. */
+MOHO_API moho_status moho_array_percentile(const moho_array *a, int n, const double *p, double *v);
+
 /* Smallest, largest and mean of the finite elements, and the number of others, in one pass; not for complex arrays. */
 typedef struct moho_stats { double min, max, mean; int64_t finite, nonfinite; } moho_stats;
 MOHO_API moho_status moho_vec_stats(moho_lane *on, const moho_array *x, moho_stats *s);

@@ -27,6 +27,8 @@ MOHO_API moho_status moho_ctx_sync(moho_ctx *c);
 MOHO_API void moho_ctx_mem(const moho_ctx *c, moho_mem *m);
 MOHO_API void moho_ctx_limit(moho_ctx *c, size_t bytes);
 MOHO_API void moho_ctx_trim(moho_ctx *c);
+/* What the device itself has in all and has left, the pool's cached memory counted as taken. */
+MOHO_API moho_status moho_ctx_available(const moho_ctx *c, size_t *available, size_t *total);
 
 /* Lane `i` of a context (made at first use), the same-numbered lane of another context, and a lane's context. */
 MOHO_API moho_status moho_ctx_lane(moho_ctx *c, int i, moho_lane **lane);
