@@ -8,6 +8,7 @@ lua_modules += lua/moho/array_math.lua
 lua_modules += lua/moho/ops.lua
 lua_modules += lua/moho/device.lua
 lua_modules += lua/moho/wave.lua
+lua_modules += lua/moho/spectra.lua
 lua_modules += lua/moho/schema.lua
 lua_modules += lua/moho/solvers.lua
 lua_modules += lua/moho/io.lua

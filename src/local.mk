@@ -52,6 +52,14 @@ libmoho_la_SOURCES += %D%/ops/op_diagonal.c
 libmoho_la_SOURCES += %D%/ops/op_matrix.c
 libmoho_la_SOURCES += %D%/ops/op_convolve1d.c
 libmoho_la_SOURCES += %D%/ops/op_fft.c
+libmoho_la_SOURCES += %D%/ops/spectrum.h
+libmoho_la_SOURCES += %D%/ops/spectrum.c
+libmoho_la_SOURCES += %D%/ops/op_shift.c
+libmoho_la_SOURCES += %D%/ops/op_interp.c
+libmoho_la_SOURCES += %D%/ops/op_bilinear.c
+libmoho_la_SOURCES += %D%/ops/op_regression.c
+libmoho_la_SOURCES += %D%/ops/op_poststack_linear_modelling.c
+libmoho_la_SOURCES += %D%/ops/op_convolvend.c
 libmoho_la_SOURCES += %D%/ops/op_restriction.c
 
 # solvers

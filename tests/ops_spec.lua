@@ -302,4 +302,75 @@ describe("values by hand", function()
     assert.are.same({ { 14, 23 }, { 32, 53 } }, (A * host { { 1, 2 }, { 2, 3 }, { 3, 5 } }):totable())
     assert.are.same({ { 1, 4 }, { 2, 5 }, { 3, 6 } }, (A.H * host { { 1, 0 }, { 0, 1 } }):totable())
   end)
+
+  local function near(want, got) assert.allclose(want, got, 1e-5) end
+  local function parts(a)
+    local re, im = {}, {}
+    for i = 1, a.size do
+      local z = a:at(i)
+      re[i], im[i] = z.re, z.im
+    end
+    return re, im
+  end
+
+  it("fft", function()
+    local re, im = parts(make("fft", { dims = 6, sampling = 0.004, real = true }) * host(x))
+    near({ 8.981462, -1.154701, -1.154701, -3.265986 }, re)
+    near({ 0, 3, 1, 0 }, im)
+    re, im = parts(make("fft", { dims = 6, nfft = 8, norm = "none", real = true }) * host(x))
+    near({ 22, -13.242641, 4.242641, 4.757359, -8 }, re)
+    near({ 0, -3.828427, -7.071068, 1.828427, 0 }, im)
+    re, im = parts(make("fft", { dims = 6, norm = "1/n" }) * host(x))
+    near({ 3.666667, -0.333333 }, { re[1], re[2] })
+    near({ 0, 0.866025 }, { im[1], im[2] })
+  end)
+
+  it("fft: frequencies", function()
+    near({ 0, 0.125, 0.25, 0.375, 0.5 }, make("fft", { dims = 6, nfft = 8, real = true }):f())
+    local A = make("fft2d", { dims = { 5, 6 }, nffts = { 5, 4 }, sampling = { 10, 0.5 }, fftshift_after = { true, false } })
+    near({ -0.04, -0.02, 0, 0.02, 0.04 }, A:f(1))
+    near({ 0, 0.5, -1, -0.5 }, A:f(2))
+    assert.error_matches(function() return A:f(3) end, "operator:f: argument 'i': expected 1 to 2, got 3")
+    assert.error_matches(function() return make("identity", { dims = 3 }):f() end, "expected a Fourier transform")
+  end)
+
+  it("shift", function()
+    near({ 0.247989, -0.159134, 2.76529, 1.871278, 3.935202, 4.131476 }, make("shift", { dims = 6, shift = 1.5, nfft = 16 }) * host(x))
+    local two = host { x, x }
+    local got = make("shift", { dims = { 2, 6 }, shift = { 0, 1.5 }, nfft = 16, real = true }) * two
+    near({ x, { 0.247989, -0.159134, 2.76529, 1.871278, 3.935202, 4.131476 } }, got)
+  end)
+
+  it("interp", function()
+    local at = { 1.5, 2.25, 5.9 }
+    near({ 2, 2.75, 6.7 }, make("interp", { dims = 6, iava = at }) * host(x))
+    near({ 1, 3, 7 }, make("interp", { dims = 6, iava = at, kind = "nearest" }) * host(x))
+    near({ 2.890052, 2.385254, 7.075987 }, make("interp", { dims = 6, iava = at, kind = "sinc" }) * host(x))
+    check(make("interp", { dims = 6, iava = { 2, 2, 7.5, 6 } }), { 3, 3, 7, 7 }, { 0, 3, 0, 0, 0, 7 }, x, { 1, 2, 3, 4 })
+  end)
+
+  it("bilinear", function()
+    local squares = {}
+    for i = 0, 19 do squares[i + 1] = i * i end
+    local A = make("bilinear", { dims = { 4, 5 }, iava = { { 1.5, 2.25 }, { 1.25, 3.5 } } })
+    near({ 14, 81.5 }, A * host(squares):reshape { 4, 5 })
+  end)
+
+  it("regression", function()
+    check(make("regression", { taxis = { 0, 1, 2, 3 }, order = 2 }), { 1, 6, 17, 34 }, { 10, 20, 50 }, { 1, 2, 3 }, { 1, 2, 3, 4 })
+    check(make("linear_regression", { taxis = { 0, 1, 2 } }), { 1, 3, 5 }, { 6, 8 }, { 1, 2 }, { 1, 2, 3 })
+  end)
+
+  it("convolve2d", function()
+    local A = make("convolve2d", { dims = { 2, 3 }, h = { { 0, 1 }, { 2, 0 } } })
+    assert.allclose({ { 0, 1, 2 }, { 2, 8, 11 } }, A * host { { 1, 2, 3 }, { 4, 5, 6 } }, 1e-13)
+  end)
+
+  it("poststack_linear_modelling", function()
+    local wav = moho.ricker({ 0, 0.004, 0.008 }, 25)
+    local m = {}
+    for i, v in ipairs { 2, 2, 3, 3, 4, 4, 2, 2 } do m[i] = math.log(v) end
+    local want = { 0.176169, 0.370551, 0.475149, 0.375466, -0.023977, -0.4736, -0.578198, -0.301163 }
+    near(want, make("poststack_linear_modelling", { wav = wav, nt0 = 8 }) * host(m))
+  end)
 end)

@@ -193,6 +193,134 @@ samples.fftnd = {
   },
 }
 
+samples.shift = {
+  { "one delay", function() return { dims = { 3, 7 }, shift = 0.75, sampling = 0.5 } end },
+  { "one delay, first axis, padded", function() return { dims = { 9, 5 }, axis = 1, shift = -1.5, nfft = 16 } end },
+  { "a delay a trace", function(e) return { dims = { 3, 9, 4 }, axis = 2, shift = e.random({ 3, 4 }, true), nfft = 12 } end },
+  { "a delay a trace, flat, odd", function() return { dims = { 7, 3 }, axis = 1, shift = { 0.25, -2, 3.1 } } end },
+  golden = {
+    { "shift_axis1", function(g) return { dims = g.dims, shift = g.shift, axis = g.axis + 1, sampling = g.sampling } end },
+  },
+  bad = {
+    { "missing argument 'shift'", { dims = 5 } },
+    { "argument 'shift': expected one delay, or one for each trace, shape (3), got (4)", { dims = { 3, 8 }, shift = { 1, 2, 3, 4 } } },
+    { "argument 'shift': expected finite delays, got inf at 2", { dims = { 2, 8 }, shift = { 1, 1 / 0 } } },
+    { "argument 'nfft': expected 8 samples of the axis or more, got 5", { dims = { 3, 8 }, shift = 1, nfft = 5 } },
+    { "argument 'sampling': expected a positive step, got -1", { dims = { 3, 8 }, shift = 1, sampling = -1 } },
+    { "argument 'axis': expected 1 to 2", { dims = { 3, 8 }, shift = 1, axis = 4 } },
+    { "argument 'real': true is for a real model", { dims = 8, shift = 1, real = true, dtype = "c64" } },
+  },
+}
+
+samples.convolve2d = {
+  { "last two axes", function(e) return { dims = { 2, 7, 9 }, h = e.random { 3, 4 }, offset = { 2, 3 } } end },
+  { "first and last, transposed", function(e)
+    return { dims = { 7, 2, 9 }, h = e.random { 4, 3 }, offset = { 1, 3 }, axes = { 3, 1 } }
+  end },
+  { "longer than the axes", function(e) return { dims = { 3, 5 }, h = e.random { 9, 4 }, offset = { 5, 2 } } end },
+  { "zero outside of the filter", function(e) return { dims = { 6, 5 }, h = e.random { 3, 2 }, offset = { -1, 4 } } end },
+  golden = {
+    { "convolve2d", function(g) return { dims = g.dims, h = g.h, offset = (g.offset:astype "f64" + 1):totable() } end },
+  },
+  bad = {
+    { "missing argument 'h'", { dims = { 5, 7 } } },
+    { "argument 'h': expected a filter with 2 axes, got shape (3); use moho.convolve1d", { dims = { 5, 7 }, h = { 1, 2, 3 } } },
+    { "argument 'offset': expected 1 or 2 positions", { dims = { 5, 7 }, h = { { 1, 2 } }, offset = { 1, 1, 1 } } },
+    { "argument 'axes': expected different axes, axis 2 is there twice", { dims = { 5, 7 }, h = { { 1, 2 } }, axes = { 2, -1 } } },
+    { "argument 'h': expected finite taps", { dims = { 5, 7 }, h = { { 1, 0 / 0 } } } },
+    { "argument 'h': expected real values for a f32 operator", { dims = { 5, 7 }, h = zeros({ 3, 3 }, "c64"), dtype = "f32" } },
+  },
+}
+
+samples.convolvend = {
+  { "three axes", function(e) return { dims = { 4, 5, 6 }, h = e.random { 3, 2, 4 }, offset = { 2, 1, 3 } } end },
+  { "one axis", function(e) return { dims = { 4, 5, 3 }, h = e.random { 4 }, offset = 2, axes = 2 } end },
+  { "three of four axes", function(e)
+    return { dims = { 3, 2, 4, 5 }, h = e.random({ 2, 3, 3 }, true), offset = { 1, 2, 2 }, axes = { 1, 3, 4 } }
+  end },
+  bad = {
+    { "argument 'h': expected a filter with 2 axes, got shape (1, 1, 2)", { dims = { 5, 7 }, h = { { { 1, 2 } } } } },
+    { "argument 'h': expected a filter with axes and taps, got shape (0)", { dims = { 5, 7 }, h = zeros(0, "f64") } },
+  },
+}
+
+samples.interp = {
+  { "linear", function() return { dims = { 5, 7 }, iava = { 1.5, 6.9, 2.25, 2.75, 7 } } end },
+  { "linear, middle axis, repeated", function() return { dims = { 3, 9, 2 }, axis = 2, iava = { 3.3, 1, 3.3, 8.5 } } end },
+  { "nearest, first axis", function() return { dims = { 9, 5 }, axis = 1, kind = "nearest", iava = { 3.3, 1.2, 3.4, 8.9 } } end },
+  { "sinc, first axis", function() return { dims = { 9, 5 }, axis = 1, kind = "sinc", iava = { 3.3, 1, 3.4, 8.9 } } end },
+  { "sinc, middle axis", function() return { dims = { 3, 9, 2 }, axis = -2, kind = "sinc", iava = { 3.3, 1, 8.9 } } end },
+  { "sinc, last axis", function() return { dims = { 3, 5, 9 }, kind = "sinc", index = { 3.3, 1, 3.4, 8.9 } } end },
+  golden = {
+    { "interp_linear", function(g) return { dims = g.dims, iava = g.iava + 1, axis = g.axis + 1, kind = g.kind } end },
+    { "interp_nearest", function(g) return { dims = g.dims, iava = g.iava + 1, axis = g.axis + 1, kind = g.kind } end },
+    { "interp_sinc", function(g) return { dims = g.dims, iava = g.iava + 1, axis = g.axis + 1, kind = g.kind } end },
+  },
+  bad = {
+    { "argument 'iava': missing: the positions along the axis", { dims = 5 } },
+    { "argument 'iava': expected once", { dims = 5, iava = { 1 }, index = { 1 } } },
+    { "argument 'iava': expected positions from 1 to 7 (axis 2 of dims (5, 7)), got 0.5 at 2", { dims = { 5, 7 }, iava = { 2, 0.5 } } },
+    { "argument 'iava': expected positions from 1 to 7", { dims = { 5, 7 }, iava = { 2, 0 / 0 } } },
+    { "argument 'iava': expected positions from 1 to 7", { dims = { 5, 7 }, iava = { 9 }, kind = "nearest" } },
+    { "argument 'kind': expected one of linear, nearest, sinc, got string \"lineal\" (did you mean 'linear'?)",
+      { dims = 5, iava = { 1 }, kind = "lineal" } },
+    { "argument 'iava': expected a list of positions, got shape (1, 2)", { dims = 5, iava = { { 1, 2 } } } },
+  },
+}
+
+samples.bilinear = {
+  { "two axes", function() return { dims = { 5, 7 }, iava = { { 1, 2.5, 5, 3.25, 2.5 }, { 7, 3.75, 1, 6.5, 3.75 } } } end },
+  { "three axes", function() return { dims = { 4, 6, 3 }, iava = { { 1.5, 4 }, { 5.25, 6 } } } end },
+  { "one row", function() return { dims = { 1, 6 }, iava = { { 1, 1 }, { 5.25, 6 } } } end },
+  golden = { { "bilinear", function(g) return { dims = g.dims, iava = g.iava + 1 } end } },
+  bad = {
+    { "missing argument 'iava'", { dims = { 5, 7 } } },
+    { "argument 'dims': expected 2 axes or more, got 1; use moho.interp", { dims = 5, iava = { { 1 }, { 1 } } } },
+    { "argument 'iava': expected real positions (2, points)", { dims = { 5, 7 }, iava = { 1, 2 } } },
+    { "argument 'iava': expected positions from 1 to 7 on axis 2 of dims (5, 7), got 7.5 at point 2",
+      { dims = { 5, 7 }, iava = { { 1, 2 }, { 3, 7.5 } } } },
+  },
+}
+
+samples.regression = {
+  { "order 3", function() return { taxis = { 0, 0.5, 1.1, 2, -1, 0.3, 0.7 }, order = 3 } end },
+  { "order 0", function() return { taxis = { 0, 0.5, 1.1 }, order = 0 } end },
+  golden = { { "regression_order3", function(g) return { taxis = g.taxis, order = g.order } end } },
+  bad = {
+    { "missing argument 'taxis'", { order = 2 } },
+    { "argument 'order': expected 0 to 1000, got -1", { taxis = { 1, 2 }, order = -1 } },
+    { "argument 'taxis': expected a list of real times, got f64 (1, 2)", { taxis = { { 1, 2 } }, order = 1 } },
+  },
+}
+
+samples.linear_regression = {
+  { "a line", function() return { taxis = { 0, 0.5, 1.1, 2, -1 } } end },
+  golden = { { "linear_regression", function(g) return { taxis = g.taxis } end } },
+  bad = { { "missing argument 'taxis'", {} } },
+}
+
+samples.poststack_linear_modelling = {
+  { "one trace", function() return { wav = { 1, -2, 0.5 }, nt0 = 11 } end },
+  { "centered", function(e) return { wav = e.random({ 5 }, true), nt0 = 13, spatdims = { 3, 2 } } end },
+  { "forward", function(e) return { wav = e.random({ 5 }, true), nt0 = 13, spatdims = 3, kind = "forward" } end },
+  { "a wavelet for each time", function(e) return { wav = e.random({ 11, 5 }, true), nt0 = 11, spatdims = 3 } end },
+  { "explicit", function(e) return { wav = e.random({ 5 }, true), nt0 = 11, spatdims = 3, explicit = true } end },
+  { "explicit, a wavelet for each time", function(e)
+    return { wav = e.random({ 11, 7 }, true), nt0 = 11, spatdims = 2, explicit = true, kind = "forward" }
+  end },
+  { "one sample", function() return { wav = { 2 }, nt0 = 1, spatdims = 3 } end },
+  golden = {
+    { "poststack", function(g) return { wav = g.wavelet, nt0 = g.nt0, spatdims = g.spatdims } end },
+    { "poststack", function(g) return { wav = g.wavelet, nt0 = g.nt0, spatdims = g.spatdims, explicit = true } end },
+  },
+  bad = {
+    { "missing argument 'wav'", { nt0 = 11 } },
+    { "argument 'wav': expected an odd number of samples, or (11, an odd number)", { wav = { 1, 2 }, nt0 = 11 } },
+    { "argument 'wav': expected an odd number of samples", { wav = { { 1, 2, 3 } }, nt0 = 11 } },
+    { "argument 'nt0': expected 1 sample or more, got 0", { wav = { 1 }, nt0 = 0 } },
+  },
+}
+
 -- ---- operators made of operators --------------------------------------------------
 local function matrix(e, m, n, otherdims)
   return moho.matrix{ A = e.random { m, n }, otherdims = otherdims, dtype = e.dtype, device = e.device }

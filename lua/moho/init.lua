@@ -16,6 +16,7 @@ local function merge(module)
   end
 end
 for _, module in ipairs{ "moho.array", "moho.device", "moho.ops", "moho.wave", "moho.solvers", "moho.io" } do merge(module) end
+require "moho.spectra"                       -- A:f()
 moho.plot = require "moho.plot"
 moho.options = require "moho.options"
 
