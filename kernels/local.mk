@@ -2,7 +2,6 @@
 # program starts on machines with and without it.
 libmoho_la_SOURCES += %D%/kernels.def
 libmoho_la_SOURCES += %D%/cpu.c
-libmoho_la_SOURCES += %D%/pending.c
 libmoho_la_SOURCES += %D%/moho_kernel.h
 libmoho_la_SOURCES += %D%/random.h
 libmoho_la_SOURCES += %D%/element.h
@@ -22,15 +21,28 @@ libmoho_la_SOURCES += %D%/dense_blas.c
 libmoho_la_SOURCES += %D%/axis_sparse_body.h
 libmoho_la_SOURCES += %D%/axis.c
 
+libmoho_la_SOURCES += %D%/kirchhoff.h
+libmoho_la_SOURCES += %D%/kirchhoff_plan.h
+libmoho_la_SOURCES += %D%/kirchhoff.c
+libmoho_la_SOURCES += %D%/kirchhoff_patch.c
+libmoho_la_SOURCES += %D%/kirchhoff_traces.c
+
 # Kirchhoff loops, the same body for several instruction sets; which one runs is decided when it runs. Each set is a library of
 # its own, with its flags; other processors than x86-64 have what the compiler makes of the generic one.
+kirchhoff_cflags = $(AM_CFLAGS) -fno-math-errno -fno-trapping-math -ftree-vectorize -fvect-cost-model=dynamic
+noinst_LTLIBRARIES += libkirchhoff_generic.la
+libkirchhoff_generic_la_CFLAGS = $(kirchhoff_cflags) -Wno-psabi
+libkirchhoff_generic_la_SOURCES = %D%/kirchhoff_generic.c
+libkirchhoff_generic_la_SOURCES += %D%/kirchhoff_body.h %D%/kirchhoff_isa.h
+libkirchhoff_generic_la_SOURCES += %D%/kirchhoff_adjoint.h %D%/kirchhoff_forward.h %D%/kirchhoff_double.h
+libmoho_la_LIBADD += libkirchhoff_generic.la
 if X86_64
 noinst_LTLIBRARIES += libkirchhoff_avx2.la
-libkirchhoff_avx2_la_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
-libkirchhoff_avx2_la_SOURCES =
+libkirchhoff_avx2_la_CFLAGS = $(kirchhoff_cflags) -mavx2 -mfma
+libkirchhoff_avx2_la_SOURCES = %D%/kirchhoff_avx2.c
 noinst_LTLIBRARIES += libkirchhoff_avx512.la
-libkirchhoff_avx512_la_CFLAGS = $(AM_CFLAGS) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
-libkirchhoff_avx512_la_SOURCES =
+libkirchhoff_avx512_la_CFLAGS = $(kirchhoff_cflags) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
+libkirchhoff_avx512_la_SOURCES = %D%/kirchhoff_avx512.c
 libmoho_la_LIBADD += libkirchhoff_avx2.la libkirchhoff_avx512.la
 endif
 

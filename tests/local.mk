@@ -17,6 +17,7 @@ specs += %D%/repl_spec.lua
 specs += %D%/ops_spec.lua
 specs += %D%/solvers_spec.lua
 specs += %D%/plot_spec.lua
+specs += %D%/kirchhoff_spec.lua
 
 LDADD = libmoho.la
 check_PROGRAMS += $(c_tests)

@@ -321,6 +321,34 @@ samples.poststack_linear_modelling = {
   },
 }
 
+local function survey(more)
+  local o = {
+    x = { 0, 5, 10, 15, 20, 25, 30, 35, 40 }, z = { 10, 14, 18, 22, 26, 30, 34 }, t = { 0.01, 0.014, 0.018, 0.022, 0.026, 0.03, 0.034, 0.038,
+      0.042, 0.046, 0.05, 0.054, 0.058 }, srcs = { { 3, 21 }, { 0, 1 } }, recs = { { 2, 17, 38 }, { 2, 0, 1 } }, vel = 1500,
+    wav = { 0.5, 1, -0.3 }, wavcenter = 2,
+  }
+  for k, v in pairs(more or {}) do o[k] = v end
+  return o
+end
+samples.kirchhoff = {
+  { "2-D", function() return survey() end },
+  { "3-D", function()
+    return survey{ y = { 0, 6, 12, 18 }, srcs = { { 3, 21 }, { 5, 9 }, { 0, 1 } }, recs = { { 1, 1, 8 }, { 2, 17, 38 }, { 2, 0, 1 } } }
+  end },
+  { "one spike, a list of traces", function()
+    return survey{ wav = { 0, 2 }, wavcenter = 1, traces = { isrc = { 2, 1, 2, 2 }, irec = { 3, 1, 3, 2 } } }
+  end },
+  { "time migration, an aperture", function()
+    return survey{ mode = "time", z = { 0, 0.005, 0.01, 0.015, 0.02, 0.025 }, lateral_aperture = 0.8 }
+  end },
+  dtypes = { "f32", "f64" },
+  bad = {
+    { "missing argument 'x'", { z = { 0, 1 } } },
+    { "argument 'wavcenter': expected a sample of the wavelet", survey{ wavcenter = 4 } },
+    { "argument 'z': expected a regular axis", survey{ z = { 0, 1, 3 } } },
+  },
+}
+
 -- ---- operators made of operators --------------------------------------------------
 local function matrix(e, m, n, otherdims)
   return moho.matrix{ A = e.random { m, n }, otherdims = otherdims, dtype = e.dtype, device = e.device }

@@ -1,0 +1,240 @@
+/* The CPU's Kirchhoff kernels: plans, and which instruction set runs. MOHO_ISA=generic|avx2|avx512 asks for one. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <omp.h>
+#include "kirchhoff_plan.h"
+
+static const kir_isa *choose_isa(void)
+{
+  const kir_isa *best = &moho_kir_generic;
+#ifdef __x86_64__
+  const char *want = getenv("MOHO_ISA");
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                __builtin_cpu_supports("avx512bw");
+  if (want && strcmp(want, "generic") == 0) return best;
+  if (avx2) best = &moho_kir_avx2;
+  if (avx512 && !(want && strcmp(want, "avx2") == 0)) best = &moho_kir_avx512;
+#endif
+  return best;
+}
+
+static void cpu_kirchhoff_free(moho_kirchhoff *k)
+{
+  if (!k) return;
+  free(k->corner), free(k->tile), free(k->shift), free(k->bad);
+  free(k->pos[0]);
+  free(k->first), free(k->rec), free(k->row);
+  free(k->batch), free(k->lane_row);
+  free(k->vel);
+  moho_array_unref(k->trav[0]), moho_array_unref(k->trav[1]);
+  moho_block_unref(k->memory);
+  free(k);
+}
+
+static void *copy(const void *p, size_t bytes)
+{
+  void *q = malloc(bytes ? bytes : 1);
+  if (q && bytes) memcpy(q, p, bytes);
+  return q;
+}
+
+static moho_status describe(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
+{
+  k->type = d->type, k->mode = d->mode;
+  memcpy(k->n, d->n, sizeof k->n), memcpy(k->o, d->o, sizeof k->o), memcpy(k->d, d->d, sizeof k->d);
+  k->ni = d->n[0] * d->n[1] * d->n[2];
+  k->ns = d->ns, k->nr = d->nr;
+  k->roff = d->shared ? 0 : d->ns;
+  k->nside = d->shared ? d->ns : d->ns + d->nr;
+  k->ntraces = d->ntraces;
+  k->nt = d->nt, k->t0 = d->t0, k->dt = d->dt;
+  k->aperture = d->aperture, k->amin = d->amin, k->amax = d->amax;
+  for (int i = 0; i < 20; i++) k->taper[i] = i ? (1 + cos(acos(-1) * (i - 1) / 19)) / 2 : 1;
+  k->isa = choose_isa();
+  k->lanes = k->isa->lanes;
+  /* two vectors and the next sample may be read behind the last one; an odd number of lines, so that rows do not all meet in
+     the same sets of the caches */
+  k->ld = (d->nt + 2 * KIR_LANES + 1 + 31) / 32 * 32 + 16;
+  k->nvel = d->nvel;
+  k->stored = d->mode != MOHO_KIRCHHOFF_TIME;
+  k->slots = omp_get_num_procs() > moho_threads(0) ? omp_get_num_procs() : moho_threads(0);
+  size_t side = (size_t)k->nside;
+  k->vel = copy(d->vel, (size_t)d->nvel * sizeof *d->vel);
+  k->pos[0] = malloc((side ? side : 1) * 3 * sizeof(double));
+  if (!k->vel || !k->pos[0]) return moho_fail(MOHO_ENOMEM, "out of memory for %zu positions", side);
+  for (int i = 0; i < 3; i++) {
+    k->pos[i] = k->pos[0] + (size_t)i * side;
+    memcpy(k->pos[i], d->src + i * d->ns, (size_t)d->ns * sizeof(double));
+    if (!d->shared) memcpy(k->pos[i] + d->ns, d->rec + i * d->nr, (size_t)d->nr * sizeof(double));
+  }
+  for (int i = 0; i < 2; i++)
+    if (d->trav[i]) {
+      k->trav[i] = (moho_array *)d->trav[i];
+      moho_array_ref(k->trav[i]);
+    }
+  return MOHO_OK;
+}
+
+/* Looks at all times once: how far apart they are in a patch decides its format and the tiles' size, unusable points whether masks
+   are kept. */
+static moho_status survey(moho_kirchhoff *k, double *rows_of_tile)
+{
+  free(k->shift), free(k->bad);
+  k->shift = calloc((size_t)k->npatch, 1);
+  k->bad = calloc((size_t)k->npatch, 1);
+  double *wide = malloc((size_t)k->npatch * sizeof *wide);
+  if (!k->shift || !k->bad || !wide) {
+    free(wide);
+    return moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " patches of the image", k->npatch);
+  }
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < k->npatch; p++) {
+    kir_geo g;
+    unsigned usable = (1u << k->lanes) - 1;
+    double widest = 0, sum = 0;
+    moho_kir_geo(k, p, &g);
+    for (int64_t side = 0; side < k->nside; side++) {
+      double t[KIR_LANES], lo = INFINITY, hi = -INFINITY;
+      unsigned ok = k->isa->times(k, &g, side, t);
+      usable &= ok;
+      for (int l = 0; l < k->lanes; l++)
+        if (ok >> l & 1) lo = fmin(lo, t[l]), hi = fmax(hi, t[l]);
+      if (!ok) continue;
+      widest = fmax(widest, hi - floor(lo));
+      sum += hi - lo;
+    }
+    while (k->shift[p] < KIR_FRAC && widest >= ldexp(1, 8 + k->shift[p]) - 1) k->shift[p]++;
+    k->bad[p] = (uint8_t)((usable != (1u << k->lanes) - 1) | (k->shift[p] ? 2 : 0));
+    wide[p] = k->nside ? 2 * sum / (double)k->nside : 0;
+  }
+  *rows_of_tile = 0;
+  k->masked = false;
+  for (int64_t p = 0; p < k->npatch; p++) {
+    *rows_of_tile += 2 * wide[p] / (double)k->npatch;
+    k->masked |= k->bad[p] & 1;
+  }
+  free(wide);
+  return MOHO_OK;
+}
+
+static moho_status make_tables(moho_ctx *c, moho_kirchhoff *k)
+{
+  size_t rows = (size_t)k->npatch * (size_t)k->nside, unit = k->type == MOHO_F32 ? 4 : 8;
+  size_t rel = rows * (size_t)k->lanes * unit, ints = rows * 4, bits = k->masked ? rows * 2 : 0;
+  k->table_bytes = rel + 2 * ints + bits;
+  if (moho_block_new(c, k->table_bytes, &k->memory))
+    return moho_fail_more(MOHO_ENOMEM, "travel times of %" PRId64 " positions at %" PRId64 " points take %.1f MiB", k->nside, k->ni,
+                          (double)k->table_bytes / (1 << 20));
+  char *p = k->memory->p;
+  k->rows = (kir_rows){ .rel = p, .base = (int32_t *)(p + rel), .height = (int32_t *)(p + rel + ints) };
+  if (k->masked) k->rows.ok = (uint16_t *)(p + rel + 2 * ints);
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < k->npatch; i++) {
+    kir_geo g;
+    moho_kir_geo(k, i, &g);
+    for (int64_t side = 0; side < k->nside; side++) moho_kir_row(k, &g, i, side, &k->rows, i * k->nside + side);
+  }
+  return MOHO_OK;
+}
+
+static moho_status cpu_kirchhoff_make(moho_ctx *c, const moho_kirchhoff_desc *d, moho_kirchhoff **plan)
+{
+  moho_kirchhoff *k = calloc(1, sizeof *k);
+  if (!k) return moho_fail(MOHO_ENOMEM, "out of memory");
+  double rows = 0;
+  moho_status st = describe(k, d);
+  if (!st) st = moho_kir_traces(k, d);
+  if (!st) st = moho_kir_patches(k, false);
+  if (!st) st = survey(k, &rows);
+  /* Patches far apart in time: windows of single patches are small enough where those of whole tiles are not. */
+  if (!st && rows > KIR_WINDOW / 2) {
+    st = moho_kir_patches(k, true);
+    if (!st) st = survey(k, &rows);
+  }
+  if (!st && k->stored) st = make_tables(c, k);
+  for (int i = 0; i < 2; i++) {
+    moho_array_unref(k->trav[i]);       /* the tables have it all now                      */
+    k->trav[i] = NULL;
+  }
+  if (st) cpu_kirchhoff_free(k);
+  else *plan = k;
+  return st;
+}
+
+static size_t cpu_kirchhoff_bytes(const moho_kirchhoff *k) { return k->table_bytes; }
+static int64_t cpu_kirchhoff_ld(const moho_kirchhoff *k) { return k->ld; }
+
+/* Work: the packed image of the forward, then a slot for each thread. */
+static size_t image_bytes(const moho_kirchhoff *k, moho_dir dir)
+{
+  size_t n = (size_t)k->npatch * (size_t)k->lanes * moho_dtype_size(k->type);
+  return dir == MOHO_FWD ? (n + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN : 0;
+}
+
+static size_t cpu_kirchhoff_work(const moho_kirchhoff *k, moho_dir dir)
+{
+  return image_bytes(k, dir) + (size_t)k->slots * k->isa->work(k, dir, k->type == MOHO_F64);
+}
+
+static int team(const moho_kirchhoff *k)
+{
+  int t = moho_threads(0);
+  if ((double)k->ni * (double)k->ntraces < 2e5) return 1;   /* starting a team costs more     */
+  return t < k->slots ? t : k->slots;
+}
+
+static moho_status cpu_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on, const void *m, double alpha, bool add, int64_t shift,
+                                         void *y, int64_t ldy, void *work)
+{
+  (void)on;
+  char *slots = (char *)work + image_bytes(k, MOHO_FWD);
+  size_t slot = k->isa->work(k, MOHO_FWD, k->type == MOHO_F64);
+  if (k->type == MOHO_F32) k->isa->forward(k, m, alpha, add, shift, y, ldy, work, slots, slot, team(k));
+  else k->isa->forward64(k, m, alpha, add, shift, y, ldy, work, slots, slot, team(k));
+  return MOHO_OK;
+}
+
+/* Rows of data with their padding; d NULL: only the padding. */
+static void fill_rows(const moho_kirchhoff *k, const char *d, int64_t shift, char *rows)
+{
+  size_t e = moho_dtype_size(k->type);
+  int64_t a = shift < 0 ? -shift : 0, z = shift > 0 ? k->nt - shift : k->nt;
+  if (a > k->nt) a = k->nt;
+  if (z < a) z = a;
+  int threads = team(k);
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t i = 0; i < k->ntraces; i++) {
+    char *row = rows + (size_t)(i * k->ld) * e;
+    if (d) {
+      memset(row, 0, (size_t)a * e);
+      memcpy(row + (size_t)a * e, d + (size_t)(i * k->nt + a + shift) * e, (size_t)(z - a) * e);
+      memset(row + (size_t)z * e, 0, (size_t)(k->ld - z) * e);
+    } else {
+      memset(row + (size_t)k->nt * e, 0, (size_t)(k->ld - k->nt) * e);
+    }
+  }
+}
+
+static moho_status cpu_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on, const void *d, int64_t shift, void *rows, double alpha,
+                                         bool add, void *m, void *work)
+{
+  (void)on;
+  size_t slot = k->isa->work(k, MOHO_ADJ, k->type == MOHO_F64);
+  fill_rows(k, d, shift, rows);
+  if (k->type == MOHO_F32) k->isa->adjoint(k, rows, alpha, add, m, work, slot, team(k));
+  else k->isa->adjoint64(k, rows, alpha, add, m, work, slot, team(k));
+  return MOHO_OK;
+}
+
+const struct moho_kirchhoff_kernels moho_cpu_kirchhoff = {
+  .make = cpu_kirchhoff_make,
+  .free = cpu_kirchhoff_free,
+  .table_bytes = cpu_kirchhoff_bytes,
+  .ld = cpu_kirchhoff_ld,
+  .work = cpu_kirchhoff_work,
+  .forward = cpu_kirchhoff_forward,
+  .adjoint = cpu_kirchhoff_adjoint,
+};

@@ -1,0 +1,57 @@
+/* The Kirchhoff kernel set: tables from a description, and the two sums over them.
+
+   rows of data: forward  s[trace, k] += m[i] (1-f) w, s[trace, k+1] += m[i] f w;  adjoint the transpose,
+   tau = (Ts[i] + Tr[i] - t0) / dt, k = floor(tau), f = tau - k, used for 0 <= tau <= nt-1. The wavelet is not here: the
+   operator convolves rows before and after, and a wavelet of one spike is the `alpha` and `shift` of these calls. */
+#ifndef MOHO_KIRCHHOFF_H
+#define MOHO_KIRCHHOFF_H
+
+#include "core/kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum moho_kirchhoff_mode { MOHO_KIRCHHOFF_ANALYTIC, MOHO_KIRCHHOFF_TIME, MOHO_KIRCHHOFF_BYOT } moho_kirchhoff_mode;
+
+/* What an operator computes, checked. Pointers are to host memory and needed only while the plan is made. */
+typedef struct moho_kirchhoff_desc {
+  moho_dtype type;                      /* f32 or f64                                             */
+  moho_kirchhoff_mode mode;
+  int64_t n[3];                         /* points along y (1 in 2-D), x, z; z fastest            */
+  double o[3], d[3];                    /* first coordinate and step                              */
+  int64_t ns, nr;
+  const double *src, *rec;              /* (3, ns), (3, nr): rows y, x, z                         */
+  bool shared;                          /* sources and receivers are the same: one table for both */
+  int64_t ntraces;
+  const int64_t *isrc, *irec;           /* of each trace, from 0; NULL: every receiver for every source */
+  int64_t nt;
+  double t0, dt;
+  const double *vel;                    /* 1 value; time mode also nz values, or one a point     */
+  int64_t nvel;
+  const moho_array *trav[2];            /* byot: (points, ns), (points, nr), f32 or f64, on the operator's context */
+  bool aperture;                        /* lateral aperture amin .. amax                          */
+  double amin, amax;
+} moho_kirchhoff_desc;
+
+typedef struct moho_kirchhoff moho_kirchhoff;   /* tables and what goes with them: the backend's own */
+
+struct moho_kirchhoff_kernels {
+  moho_status (*make)(moho_ctx *c, const moho_kirchhoff_desc *d, moho_kirchhoff **plan);
+  void (*free)(moho_kirchhoff *plan);
+  size_t (*table_bytes)(const moho_kirchhoff *plan);      /* 0: times are computed on the fly      */
+  int64_t (*ld)(const moho_kirchhoff *plan);              /* elements of a padded row of data      */
+  size_t (*work)(const moho_kirchhoff *plan, moho_dir dir);
+  /* y[trace, k] (+)= alpha s[trace, k - shift], rows `ldy` apart; nothing is written behind sample nt-1. */
+  moho_status (*forward)(const moho_kirchhoff *plan, moho_lane *on, const void *m, double alpha, bool add, int64_t shift, void *y,
+                         int64_t ldy, void *work);
+  /* m (+)= alpha A' s. s[trace, k] = d[trace, k + shift] is put into `rows` (ntraces padded rows); with d NULL it is there
+     already and only the padding is cleared. */
+  moho_status (*adjoint)(const moho_kirchhoff *plan, moho_lane *on, const void *d, int64_t shift, void *rows, double alpha, bool add,
+                         void *m, void *work);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,89 @@
+/* The Kirchhoff loops for one instruction set: included by kirchhoff_generic.c, kirchhoff_avx2.c and kirchhoff_avx512.c,
+   which are compiled with their own flags and differ in nothing else. */
+#include <math.h>
+#include <omp.h>
+#include "kirchhoff_plan.h"
+#include "kirchhoff_isa.h"
+
+/* ---- what both directions need ------------------------------------------------------ */
+
+static inline double entry(const moho_array *a, int64_t i, int64_t j)
+{
+  int64_t at = i * a->stride[0] + j * a->stride[1];
+  const void *p = moho_array_data(a);
+  return a->type == MOHO_F32 ? ((const float *)p)[at] : ((const double *)p)[at];
+}
+
+/* Half of t[0] goes off each side, so that sources and receivers at the same places can share a row. */
+static unsigned times(const moho_kirchhoff *k, const kir_geo *g, int64_t side, double *t)
+{
+  const double sy = k->pos[0][side], sx = k->pos[1][side], sz = k->pos[2][side], half = k->t0 / 2;
+  unsigned ok = 0;
+  if (k->mode == MOHO_KIRCHHOFF_BYOT) {
+    bool rec = side >= k->ns;
+    for (int l = 0; l < L; l++) t[l] = entry(k->trav[rec], g->at[l], rec ? side - k->roff : side);
+  } else if (k->mode == MOHO_KIRCHHOFF_TIME) {
+    for (int l = 0; l < L; l++) {
+      double y = g->y[l] - sy, x = g->x[l] - sx, up = g->z[l] / 2, v = g->v[l];
+      t[l] = sqrt(up * up + (x * x + y * y) / (v * v));
+    }
+  } else {
+    for (int l = 0; l < L; l++) {
+      double y = g->y[l] - sy, x = g->x[l] - sx, z = g->z[l] - sz;
+      t[l] = sqrt(x * x + y * y + z * z) / g->v[l];
+    }
+  }
+  for (int l = 0; l < L; l++) t[l] = (t[l] - half) / k->dt;
+  /* What is not a number, or so far away that it cannot be in a record, is not used. */
+  for (int l = 0; l < L; l++) ok |= (unsigned)(fabs(t[l]) < 4e6) << l;
+  return ok;
+}
+
+/* Index and fraction of a point of two rows of a patch; false: not used. */
+static inline bool sample(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, int64_t is, int64_t ir, int l, int64_t *at, float *f)
+{
+  const uint32_t *rel = r->rel;
+  if (r->ok && !(r->ok[is] >> l & r->ok[ir] >> l & 1)) return false;
+  int frac = KIR_FRAC - k->shift[patch];
+  uint32_t t = rel[is * L + l] + rel[ir * L + l];
+  *at = (int64_t)r->base[is] + r->base[ir] + (t >> frac);
+  *f = (float)(t & ((1u << frac) - 1)) / (float)(1u << frac);
+  return *at >= 0 && (*at < k->nt - 1 || (*at == k->nt - 1 && *f == 0));
+}
+
+static inline char *take(char **work, size_t bytes)
+{
+  char *p = *work;
+  *work += (bytes + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN;
+  return p;
+}
+
+/* Memory for `n` rows of a thread's own; the same order gives the same pieces at each call. */
+static kir_rows own_rows(const moho_kirchhoff *k, int64_t n, char **work)
+{
+  size_t unit = k->type == MOHO_F32 ? 4 : 8;
+  kir_rows r = { .rel = take(work, (size_t)n * L * unit) };
+  r.base = (int32_t *)take(work, (size_t)n * 4);
+  r.height = (int32_t *)take(work, (size_t)n * 4);
+  r.ok = k->masked ? (uint16_t *)take(work, (size_t)n * 2) : NULL;
+  return r;
+}
+
+#include "kirchhoff_adjoint.h"
+#include "kirchhoff_forward.h"
+#include "kirchhoff_double.h"
+
+static size_t work(const moho_kirchhoff *k, moho_dir dir, bool wide)
+{
+  char *end = NULL;
+  if (wide && dir == MOHO_FWD) forward64_scratch(k, &end);
+  else if (wide) adjoint64_scratch(k, &end);
+  else if (dir == MOHO_FWD) forward_scratch(k, &end);
+  else adjoint_scratch(k, &end);
+  return (size_t)(end - (char *)NULL);
+}
+
+const kir_isa KIR_TABLE = {
+  .name = KIR_NAME, .lanes = L, .times = times, .work = work,
+  .forward = forward, .adjoint = adjoint, .forward64 = forward64, .adjoint64 = adjoint64,
+};

@@ -1,0 +1,422 @@
+/* The forward in floats: scatter without scatter. Part of kirchhoff_body.h.
+
+   A thread owns a batch of traces, one a lane, and walks the tiles. The traces' samples near a tile are a window [row][lane]
+   in the first cache; each lane has its own start, so that at one point the traces' indices fall into few rows, and those
+   are added to under a mask. Points go in pairs, neighbours along x, that share their rows; the pairs of one tile's patches
+   follow one another, so that a pair seldom waits for rows that the last one wrote. A window is then transposed and
+   added to the traces. */
+
+typedef struct forward_work {
+  kir_rows r;                           /* of the tile, when tables are not kept: KIR_TILE x (L receivers, L sources) */
+  kir_geo *geo;
+  uint32_t *v;                          /* [point][lane]: the traces' part of the time, from their own start */
+  uint32_t *vmin, *vmax, *lo, *hi;      /* [point]: over the lanes; rows of its pair       */
+  uint32_t *c;                          /* [point]: the common source's part, less the pair's first row */
+  float *x, *w;                         /* the model; [point][lane] weights               */
+  uint16_t *ok;                         /* [point]: usable lanes                           */
+  float *window, *y;                    /* [row][lane]; traces, L for each source and one for what belongs nowhere */
+  int64_t ldy;
+} forward_work;
+
+static forward_work forward_scratch(const moho_kirchhoff *k, char **work)
+{
+  forward_work w;
+  const size_t points = KIR_TILE * L;
+  w.geo = (kir_geo *)take(work, KIR_TILE * sizeof *w.geo);
+  w.v = (uint32_t *)take(work, points * L * 4);
+  w.vmin = (uint32_t *)take(work, points * 4);
+  w.vmax = (uint32_t *)take(work, points * 4);
+  w.lo = (uint32_t *)take(work, points * 4);
+  w.hi = (uint32_t *)take(work, points * 4);
+  w.c = (uint32_t *)take(work, points * 4);
+  w.x = (float *)take(work, points * 4);
+  w.ok = (uint16_t *)take(work, points * 2);
+  w.w = (float *)take(work, points * L * 4);
+  w.window = (float *)take(work, (size_t)(KIR_WINDOW + 2 * L) * L * 4);
+  w.ldy = (k->nt + 2 * KIR_PAD + 31) / 32 * 32 + 16;
+  w.y = (float *)take(work, (size_t)(KIR_BATCH * L + 1) * (size_t)w.ldy * 4);
+  w.r = k->stored ? k->rows : own_rows(k, KIR_TILE * 2 * L, work);
+  return w;
+}
+
+/* One tile of one batch. */
+typedef struct tile_spread {
+  const moho_kirchhoff *k;
+  const kir_batch *b;
+  forward_work *w;
+  int64_t patch;
+  int n;                                /* patches                                         */
+  int64_t ir[KIR_TILE][KIR_LANES], is[KIR_TILE][KIR_LANES];   /* rows of receivers and of sources */
+  int64_t start[KIR_LANES], span;       /* samples: of each lane; rows of the widest       */
+  bool usual;                           /* no unusable points, no coarse rows, small enough */
+} tile_spread;
+
+static void find_rows(tile_spread *q)
+{
+  const moho_kirchhoff *k = q->k;
+  const kir_batch *b = q->b;
+  int sources = b->mixed ? b->n : b->nsrc;
+  for (int a = 0; a < q->n; a++) {
+    int64_t patch = q->patch + a;
+    if (!k->stored || k->aperture) moho_kir_geo(k, patch, &q->w->geo[a]);
+    for (int l = 0; l < b->n; l++) {
+      q->ir[a][l] = k->stored ? patch * k->nside + k->roff + b->rec[l] : (a * 2) * L + l;
+      if (!k->stored) moho_kir_row(k, &q->w->geo[a], patch, k->roff + b->rec[l], &q->w->r, q->ir[a][l]);
+    }
+    for (int l = 0; l < sources; l++) {
+      q->is[a][l] = k->stored ? patch * k->nside + b->src[l] : (a * 2 + 1) * L + l;
+      if (!k->stored) moho_kir_row(k, &q->w->geo[a], patch, b->src[l], &q->w->r, q->is[a][l]);
+    }
+  }
+}
+
+/* Where each lane's window starts, and the lanes' part of the times in rows of it, transposed. */
+static void start_lanes(tile_spread *q)
+{
+  const kir_batch *b = q->b;
+  const kir_rows *r = &q->w->r;
+  q->span = 0;
+  q->usual = true;
+  for (int a = 0; a < q->n; a++) q->usual &= !q->k->bad[q->patch + a];
+  for (int l = 0; l < b->n; l++) {
+    int64_t lo = INT64_MAX, hi = INT64_MIN;
+    for (int a = 0; a < q->n; a++) {
+      int64_t base = r->base[q->ir[a][l]], height = r->height[q->ir[a][l]];
+      if (b->mixed) base += r->base[q->is[a][l]], height += r->height[q->is[a][l]] + 1;
+      if (base < lo) lo = base;
+      if (base + height > hi) hi = base + height;
+    }
+    q->start[l] = lo;
+    if (hi - lo + 1 > q->span) q->span = hi - lo + 1;
+  }
+}
+
+static void transpose_lanes(tile_spread *q)
+{
+  const kir_batch *b = q->b;
+  const kir_rows *r = &q->w->r;
+  const uint32_t *rel = r->rel;
+  for (int a = 0; a < q->n; a++) {
+    vf row[L];
+    vu lo = u_all(UINT32_MAX), hi = u_all(0);
+    for (int i = 0; i < L; i++) {
+      int l = i < b->n ? i : b->n - 1;
+      int64_t base = r->base[q->ir[a][l]];
+      vu t = u_load(rel + q->ir[a][l] * L);
+      if (b->mixed) {
+        base += r->base[q->is[a][l]];
+        t += u_load(rel + q->is[a][l] * L);
+      }
+      t += u_all((uint32_t)(base - q->start[l]) << KIR_FRAC);
+      lo = u_min(lo, t), hi = u_max(hi, t);
+      row[i] = (vf)t;
+    }
+    f_transpose(row);
+    for (int i = 0; i < L; i++) u_store(q->w->v + (a * L + i) * L, (vu)row[i]);
+    u_store(q->w->vmin + a * L, lo);
+    u_store(q->w->vmax + a * L, hi);
+  }
+}
+
+/* ---- points into windows -------------------------------------------------------------- */
+
+#define PAIR_POINT(ROWS, AT)                                                                                         \
+  {                                                                                                                  \
+    vu t = u_all(c[AT]) + u_load(v + (AT) * L), row_of = t >> KIR_FRAC;                                              \
+    vf value = f_all(x[AT]), second = f_part(value, f_fraction(t)), first = value - second;                              \
+    _Pragma("GCC unroll 16") for (int j = 0; j < ROWS; j++)                                                          \
+    {                                                                                                                \
+      vm here = m_equal(row_of, u_all((uint32_t)j));                                                                 \
+      row[j] = f_add_if(here, row[j], first);                                                                        \
+      row[j + 1] = f_add_if(here, row[j + 1], second);                                                               \
+    }                                                                                                                \
+  }
+#define PAIRS(ROWS)                                                                                                  \
+  case ROWS:                                                                                                         \
+    for (int a = 0, i = pair; a < n; a++, i += L) {                                                                  \
+      float *p = window + lo[i] * L;                                                                                 \
+      vf row[ROWS + 1];                                                                                              \
+      _Pragma("GCC unroll 16") for (int j = 0; j <= ROWS; j++) row[j] = f_load(p + j * L);                           \
+      PAIR_POINT(ROWS, i)                                                                                            \
+      PAIR_POINT(ROWS, i + 1)                                                                                        \
+      _Pragma("GCC unroll 16") for (int j = 0; j <= ROWS; j++) f_store(p + j * L, row[j]);                           \
+    }                                                                                                                \
+    break;
+
+/* Any number of rows. */
+static void spread_pair(const forward_work *w, int i)
+{
+  vu row_of[2], step = u_all(0);
+  vf first[2], second[2];
+  for (int u = 0; u < 2; u++) {
+    vu t = u_all(w->c[i + u]) + u_load(w->v + (i + u) * L);
+    vf value = f_all(w->x[i + u]);
+    row_of[u] = t >> KIR_FRAC;
+    second[u] = f_part(value, f_fraction(t));
+    first[u] = value - second[u];
+  }
+  float *p = w->window + w->lo[i] * L;
+  vf now = f_load(p);
+  for (uint32_t j = w->lo[i]; j <= w->hi[i]; j++, p += L) {
+    vf next = f_load(p + L);
+    for (int u = 0; u < 2; u++) {
+      vm here = m_equal(row_of[u], step);
+      now = f_add_if(here, now, first[u]);
+      next = f_add_if(here, next, second[u]);
+    }
+    f_store(p, now);
+    now = next;
+    step += 1;
+  }
+  f_store(p, now);
+}
+
+static void spread_pairs(const forward_work *w, int n, const uint32_t *rows)
+{
+  const uint32_t *v = w->v, *c = w->c, *lo = w->lo;
+  const float *x = w->x;
+  float *window = w->window;
+  for (int pair = 0; pair < L; pair += 2)
+    switch (rows[pair]) {
+      case 1:
+      PAIRS(2)
+      PAIRS(3)
+      PAIRS(4)
+      PAIRS(5)
+      PAIRS(6)
+      PAIRS(7)
+      PAIRS(8)
+      case 9:
+      PAIRS(10)
+      case 11:
+      PAIRS(12)
+      default:
+        for (int a = 0; a < n; a++) spread_pair(w, a * L + pair);
+    }
+}
+
+/* Single points with a lane's own weight, only where the index is inside the record. */
+static void spread_weighted(const tile_spread *q, int64_t source_start, bool weighted)
+{
+  const forward_work *w = q->w;
+  vi none, last;
+  for (int l = 0; l < L; l++) {
+    int64_t start = q->start[l < q->b->n ? l : q->b->n - 1] + source_start, end = q->k->nt - 1 - start;
+    none[l] = start < -KIR_WINDOW ? KIR_WINDOW + 1 : start > KIR_WINDOW ? -KIR_WINDOW : (int32_t)-start;
+    last[l] = end < -1 ? -1 : end > 2 * KIR_WINDOW ? 2 * KIR_WINDOW : (int32_t)end;
+  }
+  for (int i = 0; i < q->n * L; i++) {
+    vu t = u_all(w->c[i]) + u_load(w->v + i * L), row_of = t >> KIR_FRAC, absolute = row_of + u_all(w->lo[i]);
+    vf value = f_all(w->x[i]);
+    if (weighted) value *= f_load(w->w + i * L);
+    vf second = f_part(value, f_fraction(t)), first = value - second;
+    vm in = m_less(none - 1, (vi)absolute) & (m_less((vi)absolute, last) | (m_equal(absolute, (vu)last) & m_equal(t << (32 - KIR_FRAC), u_all(0))));
+    if (w->r.ok) in = m_and(in, m_bits(w->ok[i]));
+    float *p = w->window + w->lo[i] * L;
+    vu step = u_all(0);
+    for (uint32_t j = w->lo[i]; j <= w->hi[i]; j++, p += L) {
+      vm here = m_and(in, m_equal(row_of, step));
+      f_store(p, f_add_if(here, f_load(p), first));
+      f_store(p + L, f_add_if(here, f_load(p + L), second));
+      step += 1;
+    }
+  }
+}
+
+/* ---- one source of a batch --------------------------------------------------------------- */
+
+/* Weights of the aperture for source s: 0 when no point of the tile is seen by any trace, 1 when all are by all, 2 otherwise. */
+static int weigh(const tile_spread *q, int which)
+{
+  const moho_kirchhoff *k = q->k;
+  int all = 1, none = 1;
+  double one[KIR_LANES];
+  for (int a = 0; a < q->n; a++)
+    for (int l = 0; l < L; l++) {
+      int lane = l < q->b->n ? l : q->b->n - 1;
+      int in = moho_kir_aperture(k, &q->w->geo[a], q->b->src[q->b->mixed ? lane : which], q->b->rec[lane], one);
+      all &= in == 1, none &= in == 0;
+      for (int i = 0; i < L; i++) q->w->w[(a * L + i) * L + l] = in == 2 ? (float)one[i] : (float)in;
+    }
+  return none ? 0 : all ? 1 : 2;
+}
+
+static void usable_lanes(const tile_spread *q, int which)
+{
+  const uint16_t *ok = q->w->r.ok;
+  for (int i = 0; i < q->n * L; i++) {
+    int a = i / L, bit = i % L;
+    unsigned m = 0;
+    for (int l = 0; l < q->b->n; l++) {
+      int64_t is = q->is[a][q->b->mixed ? l : which];
+      m |= (unsigned)(ok[is] >> bit & ok[q->ir[a][l]] >> bit & 1) << l;
+    }
+    q->w->ok[i] = (uint16_t)m;
+  }
+}
+
+/* Times too far apart for a window: straight into the traces. */
+static void spread_points(const tile_spread *q, int which, float *y)
+{
+  const moho_kirchhoff *k = q->k;
+  for (int a = 0; a < q->n; a++)
+    for (int l = 0; l < q->b->n; l++) {
+      int lane = q->b->mixed ? l : which;
+      double wide[KIR_LANES];
+      int in = k->aperture ? moho_kir_aperture(k, &q->w->geo[a], q->b->src[lane], q->b->rec[l], wide) : 1;
+      float *row = y + l * q->w->ldy + KIR_PAD;
+      for (int i = 0; in && i < L; i++) {
+        int64_t at;
+        float f, x = q->w->x[a * L + i];
+        if (x == 0 || !sample(k, &q->w->r, q->patch + a, q->is[a][lane], q->ir[a][l], i, &at, &f)) continue;
+        if (in == 2) x *= (float)wide[i];
+        row[at] += x - x * f;
+        row[at + 1] += x * f;
+      }
+    }
+}
+
+/* The source's part of the times; rows of pairs. Gives the rows of the window, 0 when it is too small. */
+static int64_t start_source(const tile_spread *q, int which, int64_t *source_start, uint32_t *rows)
+{
+  const forward_work *w = q->w;
+  const kir_rows *r = &w->r;
+  int64_t start = INT64_MAX, end = INT64_MIN;
+  for (int a = 0; a < q->n && !q->b->mixed; a++) {
+    int64_t base = r->base[q->is[a][which]], top = base + r->height[q->is[a][which]];
+    if (base < start) start = base;
+    if (top > end) end = top;
+  }
+  if (q->b->mixed) start = 0, end = -1;
+  *source_start = start;
+  if (q->span + (end - start + 1) + 2 > KIR_WINDOW) return 0;
+  vu high = u_all(0), most = u_all(0);
+  for (int a = 0; a < q->n; a++) {
+    int64_t is = q->is[a][which];
+    vu c = u_all(0);
+    if (!q->b->mixed) c = u_load((const uint32_t *)r->rel + is * L) + u_all((uint32_t)(r->base[is] - start) << KIR_FRAC);
+    vu lo = (c + u_load(w->vmin + a * L)) >> KIR_FRAC, hi = (c + u_load(w->vmax + a * L)) >> KIR_FRAC;
+    lo = u_min(lo, u_swap_pairs(lo)), hi = u_max(hi, u_swap_pairs(hi));
+    high = u_max(high, hi);
+    most = u_max(most, hi - lo);
+    u_store(w->c + a * L, c - (lo << KIR_FRAC));
+    u_store(w->lo + a * L, lo);
+    u_store(w->hi + a * L, hi);
+  }
+  u_store(rows, most + 1);
+  return (int64_t)u_highest(high) + 2;
+}
+
+static void add_window(const tile_spread *q, int64_t source_start, int64_t rows, float *y)
+{
+  const forward_work *w = q->w;
+  float *to[L];
+  for (int l = 0; l < L; l++) {
+    int64_t at = l < q->b->n ? q->start[l] + source_start : -1;
+    bool here = l < q->b->n && at > -KIR_WINDOW && at < q->k->nt;
+    to[l] = here ? y + l * w->ldy + KIR_PAD + at : w->y + KIR_BATCH * L * w->ldy;
+  }
+  for (int64_t j = 0; j < rows; j += L) {
+    vf r[L];
+    for (int l = 0; l < L; l++) r[l] = f_load(w->window + (j + l) * L);
+    f_transpose(r);
+    for (int l = 0; l < L; l++) f_store(to[l] + j, f_load(to[l] + j) + r[l]);
+  }
+}
+
+static void spread_source(const tile_spread *q, int which)
+{
+  const forward_work *w = q->w;
+  float *y = w->y + (int64_t)which * L * w->ldy;
+  uint32_t rows[KIR_LANES];
+  int64_t start, lowest = INT64_MAX, highest = INT64_MIN, used = 0;
+  bool coarse = false;
+  for (int a = 0; a < q->n; a++) coarse |= q->k->shift[q->patch + a] != 0;
+  if (!coarse) used = start_source(q, which, &start, rows);
+  if (!used) {
+    spread_points(q, which, y);
+    return;
+  }
+  for (int l = 0; l < q->b->n; l++) {
+    if (q->start[l] + start < lowest) lowest = q->start[l] + start;
+    if (q->start[l] + start > highest) highest = q->start[l] + start;
+  }
+  if (lowest >= q->k->nt || highest + used < 0) return;
+  int weights = q->k->aperture ? weigh(q, which) : 1;
+  if (!weights) return;
+  bool inside = lowest >= 0 && highest + used - 2 < q->k->nt - 1;
+  int64_t padded = (used + L - 1) / L * L;
+  memset(w->window, 0, (size_t)padded * L * sizeof *w->window);
+  if (inside && weights == 1 && q->usual) {
+    spread_pairs(w, q->n, rows);
+  } else {
+    if (w->r.ok) usable_lanes(q, which);
+    spread_weighted(q, start, weights == 2);
+  }
+  add_window(q, start, padded, y);
+}
+
+/* ---- a batch ---------------------------------------------------------------------------------- */
+
+static void put_traces(const moho_kirchhoff *k, const kir_batch *b, const forward_work *w, double alpha, bool add, int64_t shift,
+                       float *y, int64_t ldy)
+{
+  for (int64_t i = 0; i < b->nsrc; i++)
+    for (int l = 0; l < b->n; l++) {
+      const float *from = w->y + (i * L + l) * w->ldy + KIR_PAD - shift;
+      float *to = y + k->lane_row[b->row + i * L + l] * ldy, scale = (float)alpha;
+      int64_t a = shift > 0 ? shift : 0, z = shift < 0 ? k->nt + shift : k->nt;
+      if (a > k->nt) a = k->nt;
+      if (z < a) z = a;
+      if (!add) {
+        memset(to, 0, (size_t)a * sizeof *to);
+        for (int64_t t = a; t < z; t++) to[t] = scale * from[t];
+        memset(to + z, 0, (size_t)(k->nt - z) * sizeof *to);
+      } else {
+        for (int64_t t = a; t < z; t++) to[t] += scale * from[t];
+      }
+    }
+}
+
+/* The model patch by patch; zero outside of the image. */
+static void pack_model(const moho_kirchhoff *k, const float *m, float *image, int threads)
+{
+  (void)threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t p = 0; p < k->npatch; p++) {
+    kir_geo g;
+    moho_kir_geo(k, p, &g);
+    for (int l = 0; l < L; l++) image[p * L + l] = g.in[l] ? m[g.at[l]] : 0;
+  }
+}
+
+static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool add, int64_t shift, float *y, int64_t ldy, float *image,
+                    char *work, size_t slot, int threads)
+{
+  pack_model(k, m, image, threads);
+#pragma omp parallel num_threads(threads)
+  {
+    char *mine = work + slot * (size_t)omp_get_thread_num();
+    forward_work w = forward_scratch(k, &mine);
+    memset(w.window, 0, (size_t)(KIR_WINDOW + 2 * L) * L * sizeof *w.window);
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t i = 0; i < k->nbatch; i++) {
+      tile_spread q = { .k = k, .b = &k->batch[i], .w = &w };
+      memset(w.y, 0, (size_t)(KIR_BATCH * L + 1) * (size_t)w.ldy * sizeof *w.y);
+      for (int64_t t = 0; t < k->ntile; t++) {
+        q.patch = k->tile[t];
+        q.n = (int)(k->tile[t + 1] - q.patch);
+        const float *x = image + q.patch * L;
+        bool some = false;
+        for (int j = 0; j < q.n * L; j++) some |= x[j] != 0;
+        if (!some) continue;
+        memcpy(w.x, x, (size_t)q.n * L * sizeof *x);
+        find_rows(&q);
+        start_lanes(&q);
+        if (q.span <= KIR_WINDOW) transpose_lanes(&q);
+        for (int s = 0; s < q.b->nsrc; s++) spread_source(&q, s);
+      }
+      put_traces(k, q.b, &w, alpha, add, shift, y, ldy);
+    }
+  }
+}

@@ -1,0 +1,114 @@
+/* Vectors of the Kirchhoff loops for one instruction set: KIR_AVX512, KIR_AVX2, or neither for what the compiler makes of
+   its vector types anywhere. L lanes; vf floats, vu unsigned integers, vm masks. */
+#include <stdint.h>
+#include <string.h>
+
+#if defined KIR_AVX512
+enum { L = 16 };
+#else
+enum { L = 8 };
+#endif
+#if defined KIR_AVX512 || defined KIR_AVX2
+#include <immintrin.h>
+#endif
+
+typedef float vf __attribute__((vector_size(4 * L)));
+typedef uint32_t vu __attribute__((vector_size(4 * L)));
+typedef int32_t vi __attribute__((vector_size(4 * L)));
+typedef float vf_near __attribute__((vector_size(4 * L), aligned(4)));   /* anywhere in memory */
+typedef uint32_t vu_near __attribute__((vector_size(4 * L), aligned(4)));
+
+static inline vu u_all(uint32_t v) { return v - (vu){ 0 }; }
+static inline vf f_all(float v) { return v - (vf){ 0 }; }
+static inline vf f_load(const float *p) { return *(const vf_near *)p; }
+static inline void f_store(float *p, vf v) { *(vf_near *)p = v; }
+static inline vu u_load(const uint32_t *p) { return *(const vu_near *)p; }
+static inline void u_store(uint32_t *p, vu v) { *(vu_near *)p = v; }
+
+#if defined KIR_AVX512
+typedef __mmask16 vm;
+static inline vm m_equal(vu a, vu b) { return _mm512_cmpeq_epi32_mask((__m512i)a, (__m512i)b); }
+static inline vm m_less(vi a, vi b) { return _mm512_cmplt_epi32_mask((__m512i)a, (__m512i)b); }
+static inline vm m_bits(unsigned b) { return (vm)b; }
+static inline vf f_add_if(vm m, vf a, vf b) { return (vf)_mm512_mask_add_ps((__m512)a, m, (__m512)a, (__m512)b); }
+static inline vu u_min(vu a, vu b) { return (vu)_mm512_min_epu32((__m512i)a, (__m512i)b); }
+static inline vu u_max(vu a, vu b) { return (vu)_mm512_max_epu32((__m512i)a, (__m512i)b); }
+static inline vf f_fma(vf a, vf b, vf c) { return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+/* v times the fraction, from 1 + the fraction. */
+static inline vf f_part(vf v, vf one_more) { return (vf)_mm512_fmsub_ps((__m512)v, (__m512)one_more, (__m512)v); }
+/* 1 + the fraction: the low 23 bits under the exponent of 1. */
+static inline vf f_fraction(vu t)
+{
+  return (vf)_mm512_ternarylogic_epi32((__m512i)t, _mm512_set1_epi32(0x7fffff), _mm512_set1_epi32(0x3f800000), 0xea);
+}
+#else
+typedef vi vm;
+static inline vm m_equal(vu a, vu b) { return a == b; }
+static inline vm m_less(vi a, vi b) { return a < b; }
+static inline vm m_bits(unsigned b)
+{
+  vu bit;
+  for (int l = 0; l < L; l++) bit[l] = 1u << l;
+  return (b & bit) != 0;
+}
+static inline vf f_add_if(vm m, vf a, vf b) { return a + (vf)((vi)b & m); }
+#if defined KIR_AVX2
+static inline vu u_min(vu a, vu b) { return (vu)_mm256_min_epu32((__m256i)a, (__m256i)b); }
+static inline vu u_max(vu a, vu b) { return (vu)_mm256_max_epu32((__m256i)a, (__m256i)b); }
+static inline vf f_fma(vf a, vf b, vf c) { return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+static inline vf f_part(vf v, vf one_more) { return (vf)_mm256_fmsub_ps((__m256)v, (__m256)one_more, (__m256)v); }
+#else
+static inline vu u_min(vu a, vu b)
+{
+  vi m = a < b;
+  return ((vu)m & a) | (~(vu)m & b);
+}
+static inline vu u_max(vu a, vu b)
+{
+  vi m = a < b;
+  return ((vu)m & b) | (~(vu)m & a);
+}
+static inline vf f_fma(vf a, vf b, vf c) { return a * b + c; }
+static inline vf f_part(vf v, vf one_more) { return v * (one_more - 1); }
+#endif
+static inline vf f_fraction(vu t) { return (vf)((t & 0x7fffff) | 0x3f800000); }
+#endif
+static inline vm m_and(vm a, vm b) { return a & b; }
+
+/* v[k], or of the two vectors side by side. */
+static inline vf f_pick(vf v, vu k) { return __builtin_shuffle(v, k); }
+static inline vf f_pick2(vf v, vf w, vu k) { return __builtin_shuffle(v, w, k); }
+
+/* Constant permutations: neighbours swapped; the first and second halves of two vectors, interleaved. */
+#if defined KIR_AVX512
+#define SWAPPED (vu){ 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14 }
+#define FIRSTS (vi){ 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23 }
+#else
+#define SWAPPED (vu){ 1, 0, 3, 2, 5, 4, 7, 6 }
+#define FIRSTS (vi){ 0, 8, 1, 9, 2, 10, 3, 11 }
+#endif
+static inline vu u_swap_pairs(vu v) { return __builtin_shuffle(v, SWAPPED); }
+
+static inline uint32_t u_highest(vu v)
+{
+  uint32_t a[L], m = 0;
+  u_store(a, v);
+  for (int l = 0; l < L; l++) m = a[l] > m ? a[l] : m;
+  return m;
+}
+
+/* An L x L transpose: log2 L rounds of interleaving halves. */
+static inline __attribute__((always_inline)) void f_transpose(vf r[L])
+{
+#pragma GCC unroll 16
+  for (int round = 1; round < L; round *= 2) {
+    vf t[L];
+#pragma GCC unroll 16
+    for (int l = 0; l < L / 2; l++) {
+      t[2 * l] = __builtin_shuffle(r[l], r[l + L / 2], FIRSTS);
+      t[2 * l + 1] = __builtin_shuffle(r[l], r[l + L / 2], FIRSTS + L / 2);
+    }
+#pragma GCC unroll 16
+    for (int l = 0; l < L; l++) r[l] = t[l];
+  }
+}

@@ -1,0 +1,184 @@
+/* The image cut into patches and tiles; rows of tables; aperture weights. */
+#include <math.h>
+#include <stdlib.h>
+#include "kirchhoff_plan.h"
+
+/* ---- the shape of a patch ------------------------------------------------------------ */
+
+static double mean(const double *v, int64_t n)
+{
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += v[i];
+  return n > 0 ? sum / (double)n : 1;
+}
+
+static int64_t pieces(int64_t n, int64_t p) { return (n + p - 1) / p; }
+
+/* Compact patches span few samples, which is what the inner loops like; padding at the image's edges is work for nothing. */
+static void choose_shape(moho_kirchhoff *k)
+{
+  double h[3] = { k->d[0], k->d[1], k->d[2] }, best = INFINITY, least = INFINITY;
+  if (k->mode == MOHO_KIRCHHOFF_TIME) h[2] *= mean(k->vel, k->nvel) / 2;
+  for (int pass = 0; pass < 2; pass++)
+    for (int py = 1; py <= k->lanes; py *= 2)
+      for (int px = 1; py * px <= k->lanes; px *= 2) {
+        int p[3] = { py, px, k->lanes / py / px };
+        double across = 0, padded = 1;
+        for (int i = 0; i < 3; i++) {
+          int64_t reach = p[i] < k->n[i] ? p[i] : k->n[i];
+          across += (double)((reach - 1) * (reach - 1)) * h[i] * h[i];
+          padded *= (double)(pieces(k->n[i], p[i]) * p[i]) / (double)k->n[i];
+        }
+        across = sqrt(across);
+        if (pass == 0) {
+          if (across > 0 && across < least) least = across;
+          continue;
+        }
+        double cost = padded * (1 + (across > 0 ? across / least : 0) / 2);
+        if (cost < best) {
+          best = cost;
+          memcpy(k->p, p, sizeof p);
+        }
+      }
+}
+
+/* Patches of a tile are neighbours: two along x, two along z. */
+moho_status moho_kir_patches(moho_kirchhoff *k, bool small_tiles)
+{
+  if (!k->corner) choose_shape(k);
+  int64_t m[3], t[3] = { 1, small_tiles ? 1 : 2, small_tiles ? 1 : 2 }, np = 0, nt = 0;
+  for (int i = 0; i < 3; i++) m[i] = pieces(k->n[i], k->p[i]);
+  k->npatch = m[0] * m[1] * m[2];
+  free(k->corner), free(k->tile);
+  k->corner = malloc((size_t)k->npatch * sizeof *k->corner);
+  k->tile = malloc((size_t)(k->npatch + 1) * sizeof *k->tile);
+  if (!k->corner || !k->tile) return moho_fail(MOHO_ENOMEM, "out of memory for %lld patches of the image", (long long)k->npatch);
+  for (int64_t y = 0; y < m[0]; y += t[0])
+    for (int64_t x = 0; x < m[1]; x += t[1])
+      for (int64_t z = 0; z < m[2]; z += t[2]) {
+        k->tile[nt++] = np;
+        for (int64_t b = x; b < x + t[1] && b < m[1]; b++)
+          for (int64_t c = z; c < z + t[2] && c < m[2]; c++, np++) {
+            k->corner[np][0] = y * k->p[0];
+            k->corner[np][1] = b * k->p[1];
+            k->corner[np][2] = c * k->p[2];
+          }
+      }
+  k->tile[nt] = np;
+  k->ntile = nt;
+  return MOHO_OK;
+}
+
+/* ---- a patch's points -------------------------------------------------------------------- */
+
+static double velocity(const moho_kirchhoff *k, int64_t iz, int64_t at)
+{
+  if (k->nvel == 1) return k->vel[0];
+  return k->nvel == k->ni ? k->vel[at] : k->vel[iz];
+}
+
+/* Lanes run along x first, then y, then z: neighbouring lanes are neighbours along x, whose times are most alike. */
+void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g)
+{
+  const int64_t *c = k->corner[patch];
+  for (int i = 0; i < 3; i++) {
+    int64_t left = k->n[i] - c[i];
+    g->n[i] = left < k->p[i] ? (int)left : k->p[i];
+    g->lo[i] = k->o[i] + (double)c[i] * k->d[i];
+    g->hi[i] = k->o[i] + (double)(c[i] + g->n[i] - 1) * k->d[i];
+  }
+  g->deeplo = INFINITY, g->deephi = 0;
+  for (int l = 0; l < k->lanes; l++) {
+    int q[3] = { l / k->p[1] % k->p[0], l % k->p[1], l / (k->p[1] * k->p[0]) };
+    int64_t i[3];
+    g->in[l] = true;
+    for (int a = 0; a < 3; a++) {
+      if (q[a] >= g->n[a]) g->in[l] = false, q[a] = g->n[a] - 1;
+      i[a] = c[a] + q[a];
+    }
+    g->at[l] = (i[0] * k->n[1] + i[1]) * k->n[2] + i[2];
+    g->y[l] = k->o[0] + (double)i[0] * k->d[0];
+    g->x[l] = k->o[1] + (double)i[1] * k->d[1];
+    g->z[l] = k->o[2] + (double)i[2] * k->d[2];
+    g->v[l] = k->mode == MOHO_KIRCHHOFF_BYOT ? 0 : velocity(k, i[2], g->at[l]);
+    if (k->mode != MOHO_KIRCHHOFF_TIME) continue;
+    g->deep[l] = fmax(g->v[l] * g->z[l] / 2, g->v[l] * k->d[2] / 2);
+    g->deeplo = fmin(g->deeplo, g->deep[l]);
+    g->deephi = fmax(g->deephi, g->deep[l]);
+  }
+}
+
+/* ---- rows of tables ------------------------------------------------------------------------- */
+
+static void row32(const moho_kirchhoff *k, int64_t patch, const double *t, unsigned ok, double least, const kir_rows *r, int64_t at)
+{
+  uint32_t *rel = (uint32_t *)r->rel + at * k->lanes, most = 0;
+  int frac = KIR_FRAC - k->shift[patch];
+  double base = floor(least), unit = ldexp(1, frac);
+  for (int l = 0; l < k->lanes; l++) {
+    rel[l] = ok >> l & 1 ? (uint32_t)llrint((t[l] - base) * unit) : 0;
+    if (rel[l] > most) most = rel[l];
+  }
+  r->base[at] = (int32_t)base;
+  r->height[at] = (int32_t)(most >> frac);
+}
+
+static void row64(const moho_kirchhoff *k, const double *t, unsigned ok, double least, const kir_rows *r, int64_t at)
+{
+  int64_t *rel = (int64_t *)r->rel + at * k->lanes, lo = llrint(ldexp(least, KIR_FRAC64)), hi = lo;
+  for (int l = 0; l < k->lanes; l++) {
+    rel[l] = ok >> l & 1 ? llrint(ldexp(t[l], KIR_FRAC64)) : lo;
+    if (rel[l] > hi) hi = rel[l];
+  }
+  r->base[at] = (int32_t)(lo >> KIR_FRAC64);
+  r->height[at] = (int32_t)((hi >> KIR_FRAC64) - (lo >> KIR_FRAC64));
+}
+
+void moho_kir_row(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, int64_t side, const kir_rows *r, int64_t at)
+{
+  double t[KIR_LANES], least = INFINITY;
+  unsigned ok = k->isa->times(k, g, side, t);
+  for (int l = 0; l < k->lanes; l++)
+    if (ok >> l & 1 && t[l] < least) least = t[l];
+  if (!ok) least = 0;
+  if (k->type == MOHO_F32) row32(k, patch, t, ok, least, r, at);
+  else row64(k, t, ok, least, r, at);
+  if (r->ok) r->ok[at] = (uint16_t)ok;
+}
+
+/* ---- lateral aperture -------------------------------------------------------------------------- */
+
+static double aside(double lo, double hi, double at) { return at < lo ? lo - at : at > hi ? at - hi : 0; }
+static double beyond(double lo, double hi, double at) { return fmax(fabs(at - lo), fabs(at - hi)); }
+
+/* ratio = lateral distance of midpoint and point over depth; the taper's weight, 0 from amax on. */
+static double taper(const moho_kirchhoff *k, double distance, double depth)
+{
+  double ratio = depth > 0 ? distance / depth : distance > 0 ? INFINITY : 0;
+  if (!(ratio < k->amax)) return 0;
+  if (ratio < k->amin) return 1;
+  int i = (int)(20 * (ratio - k->amin) / (k->amax - k->amin));
+  return k->taper[i < 19 ? i : 19];
+}
+
+int moho_kir_aperture(const moho_kirchhoff *k, const kir_geo *g, int64_t s, int64_t r, double *w)
+{
+  enum { Y, X, Z };
+  bool time = k->mode == MOHO_KIRCHHOFF_TIME;
+  int64_t q = k->roff + r;
+  double y = (k->pos[Y][s] + k->pos[Y][q]) / 2, x = (k->pos[X][s] + k->pos[X][q]) / 2, z = (k->pos[Z][s] + k->pos[Z][q]) / 2;
+  double near = hypot(aside(g->lo[X], g->hi[X], x), aside(g->lo[Y], g->hi[Y], y));
+  double far = hypot(beyond(g->lo[X], g->hi[X], x), beyond(g->lo[Y], g->hi[Y], y));
+  double deeplo = time ? g->deeplo : fmax(g->lo[Z] - z, k->d[Z]), deephi = time ? g->deephi : fmax(g->hi[Z] - z, k->d[Z]);
+  /* bounds with a margin for rounding: what they leave open is decided point by point */
+  const double more = 1 + 1e-12;
+  if (near > k->amax * deephi * more && deephi > 0) return 0;
+  if (far * more < k->amin * deeplo) return 1;
+  int all = 1, none = 1;
+  for (int l = 0; l < k->lanes; l++) {
+    w[l] = taper(k, hypot(g->x[l] - x, g->y[l] - y), time ? g->deep[l] : fmax(g->z[l] - z, k->d[Z]));
+    all &= w[l] == 1;
+    none &= w[l] == 0;
+  }
+  return all ? 1 : none ? 0 : 2;
+}

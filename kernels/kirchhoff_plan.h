@@ -1,0 +1,114 @@
+/* The CPU's Kirchhoff plan: the image in patches, a table row for each (patch, side), the traces in batches.
+
+   A patch is `lanes` image points that one vector holds, a side a source or a receiver. A row of the float kernels is
+   relative fixed point: base = floor of the smallest time in samples, rel = the rest in units of 2^-frac sample, 23 bits
+   unless a patch's times are too far apart. The sum of two rows is exact and gives index and fraction by a shift and a
+   mask, so both directions see the same ones to the bit, however points and traces are grouped. The double kernels use
+   64-bit rows of units of 2^-40 sample from zero. Half of t[0] is taken off each side. */
+#ifndef MOHO_KIRCHHOFF_PLAN_H
+#define MOHO_KIRCHHOFF_PLAN_H
+
+#include "kirchhoff.h"
+
+enum {
+  KIR_LANES = 16,    /* of the widest vectors                                        */
+  KIR_TILE = 4,      /* patches worked on together, at most                          */
+  KIR_BATCH = 8,     /* sources that share a transposed receiver table               */
+  KIR_WINDOW = 256,  /* samples that a tile may span in the forward kernel           */
+  KIR_PAD = KIR_WINDOW + KIR_LANES,
+  KIR_FRAC = 23, KIR_FRAC64 = 40,
+  KIR_CHUNK = 512    /* terms of a float sum before it is added to the double one    */
+};
+
+/* Traces computed together, one a lane. Plain: one set of receivers for `nsrc` sources. Mixed: a source for each lane. */
+typedef struct kir_batch {
+  int n, nsrc;
+  bool mixed;
+  int64_t row;                          /* rows of data: plan->lane_row[row + k * lanes + lane]  */
+  int32_t rec[KIR_LANES], src[KIR_LANES];
+} kir_batch;
+
+/* Rows of several (patch, side): stored for good, or a thread's own. */
+typedef struct kir_rows {
+  void *rel;                            /* uint32_t or int64_t [row][lanes]                       */
+  int32_t *base, *height;               /* samples: floor of the smallest, to floor of the largest */
+  uint16_t *ok;                         /* a bit for each usable point, or NULL: all are          */
+} kir_rows;
+
+struct kir_isa;
+
+struct moho_kirchhoff {
+  const struct kir_isa *isa;
+  int lanes;
+  moho_dtype type;
+  moho_kirchhoff_mode mode;
+  int64_t n[3], ni;
+  double o[3], d[3];
+  int p[3];                             /* a patch's points along y, x, z                         */
+  int64_t npatch, ntile;
+  int64_t (*corner)[3];                 /* first point of each patch                              */
+  int64_t *tile;                        /* first patch of each tile, and the end                  */
+  uint8_t *shift;                       /* bits fewer than 23 in a patch's rows                   */
+  uint8_t *bad;                         /* patches with unusable points or a shift                */
+  int64_t ns, nr, nside, roff;          /* receiver r is side roff + r                            */
+  double *pos[3];                       /* of the sides                                           */
+  int64_t ntraces, *first;              /* traces of source s: first[s] .. first[s+1]-1           */
+  int32_t *rec;                         /* their receivers, and rows of data                      */
+  int64_t *row;
+  int64_t nbatch, *lane_row;
+  kir_batch *batch;
+  int64_t nt, ld;
+  double t0, dt;
+  double *vel;
+  int64_t nvel;
+  moho_array *trav[2];
+  bool aperture;
+  double amin, amax, taper[20];
+  bool stored, masked;                  /* tables are kept; some of their points are unusable     */
+  kir_rows rows;
+  size_t table_bytes;
+  moho_block *memory;
+  int slots;                            /* threads there is work memory for                       */
+};
+
+/* A patch's points: what times and aperture are computed from. */
+typedef struct kir_geo {
+  int n[3];                             /* points inside the image along y, x, z                  */
+  int64_t at[KIR_LANES];                /* index of the point; outside the image: of its neighbour at the edge */
+  bool in[KIR_LANES];
+  double y[KIR_LANES], x[KIR_LANES], z[KIR_LANES];
+  double v[KIR_LANES], deep[KIR_LANES]; /* velocity; time mode: v t / 2, at least v dt / 2        */
+  double lo[3], hi[3], deeplo, deephi;
+} kir_geo;
+
+/* The inner loops, compiled for one instruction set. */
+typedef struct kir_isa {
+  const char *name;
+  int lanes;
+  /* The times of a side at the patch's points in samples; bits of the usable ones. */
+  unsigned (*times)(const moho_kirchhoff *k, const kir_geo *g, int64_t side, double *t);
+  size_t (*work)(const moho_kirchhoff *k, moho_dir dir, bool wide);      /* bytes of a thread; wide: double */
+  void (*forward)(const moho_kirchhoff *k, const float *m, double alpha, bool add, int64_t shift, float *y, int64_t ldy, float *image,
+                  char *work, size_t slot, int threads);
+  void (*adjoint)(const moho_kirchhoff *k, const float *d, double alpha, bool add, float *m, char *work, size_t slot, int threads);
+  void (*forward64)(const moho_kirchhoff *k, const double *m, double alpha, bool add, int64_t shift, double *y, int64_t ldy, double *image,
+                    char *work, size_t slot, int threads);
+  void (*adjoint64)(const moho_kirchhoff *k, const double *d, double alpha, bool add, double *m, char *work, size_t slot, int threads);
+} kir_isa;
+
+extern const kir_isa moho_kir_generic;
+#ifdef __x86_64__
+extern const kir_isa moho_kir_avx2, moho_kir_avx512;
+#endif
+
+/* kirchhoff_patch.c */
+void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g);
+moho_status moho_kir_patches(moho_kirchhoff *k, bool small_tiles);
+/* The row of (patch, side) into row `at` of `r`. */
+void moho_kir_row(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, int64_t side, const kir_rows *r, int64_t at);
+/* Weight of a trace at the patch's points under the aperture: 0 none, 1 all of it, 2 as in w. */
+int moho_kir_aperture(const moho_kirchhoff *k, const kir_geo *g, int64_t s, int64_t r, double *w);
+/* kirchhoff_traces.c */
+moho_status moho_kir_traces(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
+
+#endif

@@ -1,0 +1,109 @@
+/* Traces of a plan: by source for the adjoint, in batches of lanes for the forward.
+
+   A batch is up to `lanes` receivers of one source; the sources that have the same receivers share it, so that the
+   transposed table of those receivers is made once for several of them. Where sources have only a few traces each (zero
+   offset) lanes would be empty: there a batch takes traces as they come, a source for each lane. */
+#include <stdlib.h>
+#include "kirchhoff_plan.h"
+
+static moho_status by_source(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
+{
+  int64_t n = d->ntraces;
+  k->first = calloc((size_t)d->ns + 2, sizeof *k->first);
+  k->rec = malloc((size_t)(n ? n : 1) * sizeof *k->rec);
+  k->row = malloc((size_t)(n ? n : 1) * sizeof *k->row);
+  if (!k->first || !k->rec || !k->row) return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)n);
+  for (int64_t i = 0; i < n; i++) k->first[(d->isrc ? d->isrc[i] : i / d->nr) + 2]++;
+  for (int64_t s = 0; s < d->ns; s++) k->first[s + 2] += k->first[s + 1];
+  for (int64_t i = 0; i < n; i++) {
+    int64_t s = d->isrc ? d->isrc[i] : i / d->nr, at = k->first[s + 1]++;
+    k->rec[at] = (int32_t)(d->irec ? d->irec[i] : i % d->nr);
+    k->row[at] = i;
+  }
+  return MOHO_OK;
+}
+
+typedef struct one { int32_t rec; int64_t row; } one;
+
+static int by_receiver(const void *a, const void *b)
+{
+  const one *p = a, *q = b;
+  if (p->rec != q->rec) return p->rec < q->rec ? -1 : 1;
+  return (p->row > q->row) - (p->row < q->row);
+}
+
+/* Receivers of a source in rising order: lanes are then neighbours, whose times are alike. */
+static moho_status sort_traces(moho_kirchhoff *k)
+{
+  int64_t most = 1;
+  for (int64_t s = 0; s < k->ns; s++) {
+    int64_t n = k->first[s + 1] - k->first[s];
+    if (n > most) most = n;
+  }
+  one *list = malloc((size_t)most * sizeof *list);
+  if (!list) return moho_fail(MOHO_ENOMEM, "out of memory for a list of traces");
+  for (int64_t s = 0; s < k->ns; s++) {
+    int64_t a = k->first[s], n = k->first[s + 1] - a;
+    for (int64_t i = 0; i < n; i++) list[i] = (one){ k->rec[a + i], k->row[a + i] };
+    qsort(list, (size_t)n, sizeof *list, by_receiver);
+    for (int64_t i = 0; i < n; i++) k->rec[a + i] = list[i].rec, k->row[a + i] = list[i].row;
+  }
+  free(list);
+  return MOHO_OK;
+}
+
+static int64_t chunks(const moho_kirchhoff *k, int64_t s) { return (k->first[s + 1] - k->first[s] + k->lanes - 1) / k->lanes; }
+
+static void mixed_batches(moho_kirchhoff *k)
+{
+  kir_batch *b = NULL;
+  for (int64_t s = 0, at = 0; s < k->ns; s++)
+    for (; at < k->first[s + 1]; at++) {
+      if (!b || b->n == k->lanes) {
+        b = &k->batch[k->nbatch];
+        *b = (kir_batch){ .mixed = true, .nsrc = 1, .row = k->nbatch++ * k->lanes };
+      }
+      k->lane_row[b->row + b->n] = k->row[at];
+      b->rec[b->n] = k->rec[at];
+      b->src[b->n++] = (int32_t)s;
+    }
+}
+
+static void plain_batches(moho_kirchhoff *k)
+{
+  int64_t most = 0, used = 0;
+  for (int64_t s = 0; s < k->ns; s++)
+    if (chunks(k, s) > most) most = chunks(k, s);
+  for (int64_t c = 0; c < most; c++) {
+    kir_batch *b = NULL;
+    for (int64_t s = 0; s < k->ns; s++) {
+      int64_t at = k->first[s] + c * k->lanes, n = k->first[s + 1] - at;
+      if (n <= 0) continue;
+      if (n > k->lanes) n = k->lanes;
+      if (!b || b->nsrc == KIR_BATCH || b->n != n || memcmp(b->rec, k->rec + at, (size_t)n * sizeof *b->rec)) {
+        b = &k->batch[k->nbatch++];
+        *b = (kir_batch){ .n = (int)n, .row = used };
+        memcpy(b->rec, k->rec + at, (size_t)n * sizeof *b->rec);
+      }
+      for (int64_t l = 0; l < n; l++) k->lane_row[used + l] = k->row[at + l];
+      b->src[b->nsrc++] = (int32_t)s;
+      used += k->lanes;
+    }
+  }
+}
+
+moho_status moho_kir_traces(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
+{
+  MOHO_TRY(by_source(k, d));
+  MOHO_TRY(sort_traces(k));
+  int64_t plain = 0, mixed = (k->ntraces + k->lanes - 1) / k->lanes;
+  for (int64_t s = 0; s < k->ns; s++) plain += chunks(k, s);
+  bool mix = mixed * 2 < plain;
+  int64_t n = mix ? mixed : plain;
+  k->batch = malloc((size_t)(n ? n : 1) * sizeof *k->batch);
+  k->lane_row = calloc((size_t)(n ? n : 1) * (size_t)k->lanes, sizeof *k->lane_row);
+  if (!k->batch || !k->lane_row) return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)k->ntraces);
+  if (mix) mixed_batches(k);
+  else plain_batches(k);
+  return MOHO_OK;
+}
