@@ -108,7 +108,8 @@ h5.open = schema.fn{
   name = "h5.open", group = "files", positional = true,
   help = 'Opens an HDF5 file. "r" reads; "w" makes a new file, "a" adds to one or makes it. What is written appears under the\n'
     .. "file's name when it is closed, by rename: until then, and when the script fails, the old file stays as it was.",
-  args = { { "path", "string", need = true, help = "file name" }, { "mode", "string", default = "r", choices = { "r", "w", "a" } } },
+  args = { { "path", "string", need = true, help = "file name" },
+    { "mode", "string", default = "r", choices = { "r", "w", "a" }, help = "see above" } },
   returns = "file",
   call = function(path, mode) return core.h5_open("h5.open", path, mode) end,
 }
@@ -128,7 +129,8 @@ methods.read = schema.fn{
   name = "file:read", group = "files", positional = true,
   help = "A dataset: an array on the host with the file's dtype and sampling (axes), a number when it is a scalar, a string (or\n"
     .. "a list of strings). Options: start (from 1) and count, one integer an axis, for a part (count -1: to the end); dtype, device.",
-  args = { { "path", "string", need = true, help = "path of a dataset" }, { "options", "table", help = "start, count, dtype, device" } },
+  args = { { "path", "string", need = true, help = "path of a dataset" },
+    { "options", "table", help = "start, count, dtype, device" } },
   returns = "array, number or string",
   call = function(f, path, o)
     o = check("file:read", o, { "start", "count", "dtype", "device" }, "datasets of HDF5 files")
@@ -199,15 +201,16 @@ local function word_byte(who, w)
   local names = {}
   for n in pairs(words) do names[#names + 1] = n end
   table.sort(names, function(a, b) return words[a] < words[b] end)
-  schema.fail(who, "argument 'word': no word '%s' in a trace header%s; moho.segy.scan lists them", tostring(w), schema.suggest(tostring(w), names))
+  schema.fail(who, "argument 'word': no word '%s' in a trace header%s; moho.segy.scan lists them", tostring(w),
+    schema.suggest(tostring(w), names))
 end
 
 segy.header = schema.fn{
   name = "segy.header", group = "files", positional = true,
   help = "One word of the trace headers, for every trace: by name (offset, sx, gx, cdp, ...) or by its first byte (37, 73, ...).\n"
     .. "Options: first (from 1), count: a range of traces.",
-  args = { { "path", "string", need = true, help = "file name" }, { "word", "string|integer", need = true, help = "name or byte" },
-    { "options", "table", help = "first, count" } },
+  args = { { "path", "string", need = true, help = "file name" },
+    { "word", "string|integer", need = true, help = "name or byte" }, { "options", "table", help = "first, count" } },
   returns = "array i32 (traces)",
   call = function(path, word, o)
     o = check("segy.header", o, { "first", "count" }, "trace headers")
@@ -268,7 +271,8 @@ end
 function readers.raw(path, o)
   o = check("read", o, { "shape", "dtype", "device", "offset", "endian" }, names.raw)
   if not o.shape then
-    schema.fail("read", "%s is raw binary: missing option 'shape' (list of integers); dtype is f32 unless given, offset 0, endian \"little\"", path)
+    schema.fail("read", "%s is raw binary: missing option 'shape' (list of integers); dtype is f32 unless given, "
+      .. "offset 0, endian \"little\"", path)
   end
   return finish(core.raw_read("read", path, o.dtype, o.shape, o.offset or 0, o.endian == "big"), o)
 end
@@ -317,6 +321,7 @@ local read = schema.fn{
     .. "For all: dtype (converts; for raw files: what is in the file), device.",
   args = { { "path", "string", need = true, help = "file name" }, { "options", "table", help = "see above" } },
   returns = "array; from HDF5 and .npy also a number, from HDF5 a string",
+  errors = "files that are missing, truncated, of another kind or larger than the memory",
   call = function(path, o) return readers[format_of("read", path)](path, o) end,
 }
 
@@ -326,8 +331,9 @@ local write = schema.fn{
     .. "  .h5 .hdf5      path (\"/data\"), chunk, deflate, append (true: keeps what is in the file); sampling (axes) goes along\n"
     .. "  .npy           version 1, C order\n"
     .. "  .bin .raw .dat the values, little endian",
-  args = { { "path", "string", need = true, help = "file name" }, { "value", "any", need = true, help = "array; for HDF5 also number or string" },
-    { "options", "table", help = "see above" } },
+  args = { { "path", "string", need = true, help = "file name" },
+    { "value", "any", need = true, help = "array; for HDF5 also number or string" }, { "options", "table", help = "see above" } },
+  errors = "folders that are absent or closed to the user, a full disk: the old file stays as it was",
   call = function(path, value, o) writers[format_of("write", path)](path, value, o) end,
 }
 

@@ -1,5 +1,5 @@
-/* HDF5 files for Lua: a userdata that owns the open file. One that is collected before it was closed is abandoned, and what was
-   written to it with it; that is said on stderr, since the script has most likely forgotten f:close(). */
+/* HDF5 files for Lua: a userdata that owns the open file. One that is collected before it was closed is abandoned, and
+   what was written to it with it; that is said on stderr, since the script has most likely forgotten f:close(). */
 #include <stdio.h>
 #include <string.h>
 #include "bind/lmoho_file.h"
@@ -75,7 +75,11 @@ static int file_gc(lua_State *L)
 static int file_tostring(lua_State *L)
 {
   filebox *b = to_box(L, 1, "tostring");
-  lua_pushfstring(L, "file %s (%s)", b->path, !b->f ? "closed" : b->mode == 'r' ? "reading" : b->mode == 'w' ? "writing" : "adding");
+  lua_pushfstring(L, "file %s (%s)", b->path,
+                  !b->f            ? "closed"
+                  : b->mode == 'r' ? "reading"
+                  : b->mode == 'w' ? "writing"
+                                   : "adding");
   return 1;
 }
 
@@ -212,7 +216,8 @@ static int64_t push_text(lua_State *L, int i, const char *who)
   lua_pushliteral(L, "");
   for (int k = 1; k <= n; k++) {
     lua_rawgeti(L, i, k);
-    if (lua_type(L, -1) != LUA_TSTRING) lmoho_error(L, who, "item %d of a list of strings is a %s", k, luaL_typename(L, -1));
+    if (lua_type(L, -1) != LUA_TSTRING)
+      lmoho_error(L, who, "item %d of a list of strings is a %s", k, luaL_typename(L, -1));
     check_text(L, -1, who);
     lua_pushlstring(L, "", 1);
     lua_concat(L, 3);
@@ -273,9 +278,10 @@ static int h5_set_attr(lua_State *L)
 void lmoho_open_h5(lua_State *L)
 {
   static const luaL_Reg functions[] = {
-    { "h5_open", h5_open }, { "h5_close", h5_close }, { "h5_abandon", h5_abandon }, { "h5_kind", h5_kind },     { "h5_list", h5_list },
-    { "h5_read", h5_read }, { "h5_write", h5_write }, { "h5_attr", h5_attr },       { "h5_set_attr", h5_set_attr },
-    { "h5_name", h5_name }, { NULL, NULL },
+      {"h5_open", h5_open},   {"h5_close", h5_close}, {"h5_abandon", h5_abandon},
+      {"h5_kind", h5_kind},   {"h5_list", h5_list},   {"h5_read", h5_read},
+      {"h5_write", h5_write}, {"h5_attr", h5_attr},   {"h5_set_attr", h5_set_attr},
+      {"h5_name", h5_name},   {NULL, NULL},
   };
   luaL_setfuncs(L, functions, 0);
   if (luaL_newmetatable(L, FILE_NAME)) {

@@ -7,7 +7,8 @@
 int64_t lmoho_toint(lua_State *L, int i, const char *who, const char *arg)
 {
   double v = luaL_checknumber(L, i);
-  if (v != floor(v) || fabs(v) >= 9007199254740992.0) lmoho_error(L, who, "argument '%s': expected a whole number, got %.17g", arg, v);
+  if (v != floor(v) || fabs(v) >= 9007199254740992.0)
+    lmoho_error(L, who, "argument '%s': expected a whole number, got %.17g", arg, v);
   return (int64_t)v;
 }
 
@@ -213,9 +214,9 @@ static int segy_words(lua_State *L)
 void lmoho_open_io(lua_State *L)
 {
   static const luaL_Reg functions[] = {
-    { "npy_read", npy_read },       { "npy_write", npy_write },   { "raw_read", raw_read },     { "raw_write", raw_write },
-    { "segy_read", segy_read },     { "segy_header", segy_header }, { "segy_scan", segy_scan }, { "segy_words", segy_words },
-    { NULL, NULL },
+      {"npy_read", npy_read},   {"npy_write", npy_write},   {"raw_read", raw_read},
+      {"raw_write", raw_write}, {"segy_read", segy_read},   {"segy_header", segy_header},
+      {"segy_scan", segy_scan}, {"segy_words", segy_words}, {NULL, NULL},
   };
   luaL_setfuncs(L, functions, 0);
   lmoho_open_h5(L);

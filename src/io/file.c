@@ -1,4 +1,4 @@
-/* Bytes of files and host arrays for them: opening with the reason, reading with the stop flag, sizes against memory. */
+/* Bytes of files and host arrays for them: opening with the reason, reading with the stop flag, sizes that fit. */
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -25,7 +25,8 @@ static moho_status fits(const char *what, moho_dtype t, const moho_shape *s, int
   char shape[160], n[32], m[32];
   if (have <= 0 || need <= have) return MOHO_OK;
   return moho_fail(MOHO_ENOMEM, "%s: an array %s %s takes %s, this machine has %s of memory", what, moho_dtype_name(t),
-                   moho_shape_text(s, shape, sizeof shape), moho_file_bytes(need, n, sizeof n), moho_file_bytes(have, m, sizeof m));
+                   moho_shape_text(s, shape, sizeof shape), moho_file_bytes(need, n, sizeof n),
+                   moho_file_bytes(have, m, sizeof m));
 }
 
 moho_status moho_file_array(const char *what, moho_dtype t, const moho_shape *s, moho_array **a)
@@ -80,7 +81,8 @@ void moho_input_close(moho_input *in)
 
 moho_status moho_input_seek(moho_input *in, int64_t at)
 {
-  if (fseeko(in->f, (off_t)at, SEEK_SET)) return moho_fail(MOHO_EIO, "%s: cannot go to byte %" PRId64 ": %s", in->path, at, strerror(errno));
+  if (fseeko(in->f, (off_t)at, SEEK_SET))
+    return moho_fail(MOHO_EIO, "%s: cannot go to byte %" PRId64 ": %s", in->path, at, strerror(errno));
   return MOHO_OK;
 }
 
@@ -103,8 +105,18 @@ void moho_file_swap(void *p, size_t width, int64_t n)
 {
   unsigned char *b = p;
   if (width == 2) for (uint16_t v; n-- > 0; b += 2) { memcpy(&v, b, 2); v = __builtin_bswap16(v); memcpy(b, &v, 2); }
-  else if (width == 4) for (uint32_t v; n-- > 0; b += 4) { memcpy(&v, b, 4); v = __builtin_bswap32(v); memcpy(b, &v, 4); }
-  else if (width == 8) for (uint64_t v; n-- > 0; b += 8) { memcpy(&v, b, 8); v = __builtin_bswap64(v); memcpy(b, &v, 8); }
+  else if (width == 4)
+    for (uint32_t v; n-- > 0; b += 4) {
+      memcpy(&v, b, 4);
+      v = __builtin_bswap32(v);
+      memcpy(b, &v, 4);
+    }
+  else if (width == 8)
+    for (uint64_t v; n-- > 0; b += 8) {
+      memcpy(&v, b, 8);
+      v = __builtin_bswap64(v);
+      memcpy(b, &v, 8);
+    }
 }
 
 moho_status moho_newfile_write(moho_newfile *f, const void *p, size_t bytes)

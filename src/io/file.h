@@ -18,7 +18,7 @@ typedef struct moho_input { FILE *f; const char *path; int64_t size; } moho_inpu
 moho_status moho_input_open(const char *path, moho_input *in);     /* regular files only   */
 void moho_input_close(moho_input *in);                             /* {0} is nothing       */
 moho_status moho_input_seek(moho_input *in, int64_t at);
-moho_status moho_input_read(moho_input *in, void *p, size_t bytes);   /* all of them, or a failure; polls the stop flag */
+moho_status moho_input_read(moho_input *in, void *p, size_t bytes); /* all of them, or a failure; polls the stop flag */
 void moho_file_swap(void *p, size_t width, int64_t n);             /* n values to the other byte order */
 
 /* ---- writing: bytes to a new file -------------------------------------------------- */

@@ -1,5 +1,6 @@
-/* HDF5 files: opening, closing, paths, listing. Writing goes to a copy that is renamed when it is closed, so that a script that
-   fails, or is killed, leaves the old file as it was. The library's own error printing is off; its cause ends up in our message. */
+/* HDF5 files: opening, closing, paths, listing. Writing goes to a copy that is renamed when it is closed, so that a
+   script that fails, or is killed, leaves the old file as it was. The library's own error printing is off; its cause
+   ends up in our message. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ static herr_t innermost(unsigned n, const H5E_error2_t *e, void *user)
   cause *c = user;
   (void)n;
   if (c->text[0] || !e->desc || !*e->desc) return 0;
-  /* "file write failed: time = ..., errno = 28, error message = 'No space left on device', buf = ...": the quoted part says it. */
+  /* "file write failed: time = ..., errno = 28, error message = 'No space left on device', buf = ...": the quoted part. */
   static const char mark[] = "error message = '";
   const char *from = strstr(e->desc, mark), *end = from ? strchr(from += sizeof mark - 1, '\'') : NULL;
   if (end) snprintf(c->text, sizeof c->text, "%.*s", (int)(end - from), from);
@@ -64,7 +65,8 @@ static moho_status open_old(moho_h5 *f, hid_t fapl)
   MOHO_TRY(moho_input_open(f->path, &in));
   int64_t size = in.size;
   moho_input_close(&in);
-  if (H5Fis_hdf5(f->path) == 0) return moho_fail(MOHO_EIO, "%s is no HDF5 file (%lld bytes, no HDF5 signature)", f->path, (long long)size);
+  if (H5Fis_hdf5(f->path) == 0)
+    return moho_fail(MOHO_EIO, "%s is no HDF5 file (%lld bytes, no HDF5 signature)", f->path, (long long)size);
   f->id = H5Fopen(f->path, H5F_ACC_RDONLY, fapl);
   return f->id < 0 ? moho_h5_fail("cannot open %s", f->path) : MOHO_OK;
 }
@@ -109,7 +111,8 @@ static moho_status open_new(moho_h5 *f, hid_t fapl)
 moho_status moho_h5_open(const char *path, const char *mode, moho_h5 **out)
 {
   moho_status st;
-  if (strlen(mode) != 1 || !strchr("rwa", *mode)) return moho_fail_arg("mode", "expected \"r\", \"w\" or \"a\", got \"%s\"", mode);
+  if (strlen(mode) != 1 || !strchr("rwa", *mode))
+    return moho_fail_arg("mode", "expected \"r\", \"w\" or \"a\", got \"%s\"", mode);
   if (H5open() < 0) return moho_fail(MOHO_EIO, "the HDF5 library does not start");
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   moho_h5 *f = calloc(1, sizeof *f);
@@ -130,8 +133,8 @@ moho_status moho_h5_open(const char *path, const char *mode, moho_h5 **out)
   return MOHO_OK;
 }
 
-/* With a disk that has failed, or that must not be bothered any more, the driver drops what the library still wants to write. A
-   file that does not close keeps using `failed`: then `f` is left to it. */
+/* With a disk that has failed, or that must not be bothered any more, the driver drops what the library still wants to
+   write. A file that does not close keeps using `failed`: then `f` is left to it. */
 static bool close_id(moho_h5 *f)
 {
   hid_t id = f->id;
@@ -171,7 +174,8 @@ void moho_h5_abandon(moho_h5 *f)
 moho_status moho_h5_writable(const moho_h5 *f)
 {
   if (f->mode != 'r') return MOHO_OK;
-  return moho_fail(MOHO_EIO, "%s is open for reading; open it with \"a\" to add to it, or \"w\" to replace it", f->path);
+  return moho_fail(MOHO_EIO, "%s is open for reading; open it with \"a\" to add to it, or \"w\" to replace it",
+                   f->path);
 }
 
 /* ---- paths ---------------------------------------------------------------------------------- */
@@ -271,7 +275,8 @@ static herr_t each_link(hid_t group, const char *name, const H5L_info_t *info, v
   return 0;
 }
 
-moho_status moho_h5_list(moho_h5 *f, const char *group, void (*each)(void *user, const char *name, moho_h5_kind k), void *user)
+moho_status moho_h5_list(moho_h5 *f, const char *group, void (*each)(void *user, const char *name, moho_h5_kind k),
+                         void *user)
 {
   char *p;
   hid_t obj;
@@ -280,7 +285,8 @@ moho_status moho_h5_list(moho_h5 *f, const char *group, void (*each)(void *user,
   moho_status st = moho_h5_object(f, p, &obj);
   if (!st) {
     if (H5Iget_type(obj) != H5I_GROUP) st = moho_fail(MOHO_EIO, "'%s' in %s is no group", p, f->path);
-    else if (H5Literate(obj, H5_INDEX_NAME, H5_ITER_INC, NULL, each_link, &l) < 0) st = moho_h5_fail("cannot list '%s' in %s", p, f->path);
+    else if (H5Literate(obj, H5_INDEX_NAME, H5_ITER_INC, NULL, each_link, &l) < 0)
+      st = moho_h5_fail("cannot list '%s' in %s", p, f->path);
     H5Oclose(obj);
   }
   free(p);

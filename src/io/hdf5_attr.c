@@ -1,5 +1,5 @@
-/* HDF5 attributes and strings. Strings are read fixed or variable, written variable in UTF-8, as h5py does. Sampling of an
-   array's axes are the attributes o, d (numbers) and label, unit (strings), one value an axis. */
+/* HDF5 attributes and strings. Strings are read fixed or variable, written variable in UTF-8, as h5py does. Sampling of
+   an array's axes are the attributes o, d (numbers) and label, unit (strings), one value an axis. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "core/impl.h"
@@ -73,7 +73,8 @@ static moho_status fixed(hid_t id, bool attr, hid_t type, const char *what, char
   if (!size || (uint64_t)n > SIZE_MAX / 2 / (size + 1))
     return moho_fail(MOHO_EIO, "%s holds %" PRId64 " strings of %zu bytes", what, n, size);
   if ((double)n * (double)size > 1099511627776.0)
-    return moho_fail(MOHO_ENOMEM, "%s: its text takes %s", what, moho_file_bytes((double)n * (double)size, none, sizeof none));
+    return moho_fail(MOHO_ENOMEM, "%s: its text takes %s", what,
+                     moho_file_bytes((double)n * (double)size, none, sizeof none));
   char *raw = malloc((size_t)n * size + 1), *out = malloc((size_t)n * (size + 1) + 1), *to = out;
   moho_status st = raw && out ? MOHO_OK : moho_fail(MOHO_ENOMEM, "out of memory for the text of %s", what);
   if (!st && n && get(id, attr, type, raw) < 0) st = moho_h5_fail("cannot read %s", what);
@@ -102,7 +103,8 @@ moho_status moho_h5_texts(hid_t id, bool attr, const char *what, char **text, in
   else if (H5Tget_class(type) != H5T_STRING) st = moho_fail(MOHO_EIO, "%s holds no text", what);
   else if (!(st = moho_h5_shape(space, what, &s))) {
     int64_t many = H5Sget_simple_extent_npoints(space);
-    st = H5Tis_variable_str(type) > 0 ? variable(id, attr, type, space, what, text, many) : fixed(id, attr, type, what, text, many);
+    st = H5Tis_variable_str(type) > 0 ? variable(id, attr, type, space, what, text, many)
+                                      : fixed(id, attr, type, what, text, many);
     if (!st) *n = many;
   }
   if (space >= 0) H5Sclose(space);
@@ -144,7 +146,8 @@ static moho_status put_numbers(hid_t obj, const char *name, moho_dtype t, const 
   moho_status st = MOHO_OK;
   hid_t type = moho_h5_file_type(t), space = moho_h5_space(s), a = -1;
   if (type >= 0 && space >= 0) a = make(obj, name, type, space);
-  if (a < 0 || (moho_shape_size(s) && H5Awrite(a, type, values) < 0)) st = moho_h5_fail("cannot write attribute '%s'", name);
+  if (a < 0 || (moho_shape_size(s) && H5Awrite(a, type, values) < 0))
+    st = moho_h5_fail("cannot write attribute '%s'", name);
   if (a >= 0) H5Aclose(a);
   if (space >= 0) H5Sclose(space);
   if (type >= 0) H5Tclose(type);
@@ -171,7 +174,8 @@ static moho_status get_numbers(hid_t attr, hid_t type, hid_t space, const char *
   MOHO_TRY(moho_h5_shape(space, what, &s));
   if (!moho_h5_type_of(type, &m, &why)) return moho_fail(MOHO_EIO, "%s holds %s, which no array can", what, why);
   moho_status st = moho_file_array(what, m.t, &s, &a);
-  if (!st && moho_array_size(a) && H5Aread(attr, m.mem, moho_array_data(a)) < 0) st = moho_h5_fail("cannot read %s", what);
+  if (!st && moho_array_size(a) && H5Aread(attr, m.mem, moho_array_data(a)) < 0)
+    st = moho_h5_fail("cannot read %s", what);
   if (!st) st = moho_h5_type_check(&m, a, what);
   moho_h5_type_clear(&m);
   if (st) moho_array_unref(a);
@@ -181,11 +185,13 @@ static moho_status get_numbers(hid_t attr, hid_t type, hid_t space, const char *
 
 /* ---- attributes by path -------------------------------------------------------------------------------- */
 
-static moho_status get_attr(hid_t obj, const char *name, const char *what, moho_h5_kind *kind, moho_array **a, char **text, int64_t *ntext)
+static moho_status get_attr(hid_t obj, const char *name, const char *what, moho_h5_kind *kind, moho_array **a,
+                            char **text, int64_t *ntext)
 {
   moho_status st;
   hid_t attr = H5Aopen(obj, name, H5P_DEFAULT), type = -1, space = -1;
-  if (attr < 0 || (type = H5Aget_type(attr)) < 0 || (space = H5Aget_space(attr)) < 0) st = moho_h5_fail("cannot read %s", what);
+  if (attr < 0 || (type = H5Aget_type(attr)) < 0 || (space = H5Aget_space(attr)) < 0)
+    st = moho_h5_fail("cannot read %s", what);
   else if (H5Tget_class(type) == H5T_STRING) {
     st = moho_h5_texts(attr, true, what, text, ntext);
     if (!st) *kind = MOHO_H5_TEXT;
@@ -199,7 +205,8 @@ static moho_status get_attr(hid_t obj, const char *name, const char *what, moho_
   return st;
 }
 
-moho_status moho_h5_attr(moho_h5 *f, const char *path, const char *name, moho_h5_kind *kind, moho_array **a, char **text, int64_t *ntext)
+moho_status moho_h5_attr(moho_h5 *f, const char *path, const char *name, moho_h5_kind *kind, moho_array **a,
+                         char **text, int64_t *ntext)
 {
   char *p, what[512];
   hid_t obj;
@@ -215,7 +222,8 @@ moho_status moho_h5_attr(moho_h5 *f, const char *path, const char *name, moho_h5
   return st;
 }
 
-static moho_status set_attr(moho_h5 *f, const char *p, const char *name, const moho_array *a, const char *text, int64_t ntext)
+static moho_status set_attr(moho_h5 *f, const char *p, const char *name, const moho_array *a, const char *text,
+                            int64_t ntext)
 {
   hid_t obj;
   moho_array *h = NULL;
@@ -234,7 +242,8 @@ static moho_status set_attr(moho_h5 *f, const char *p, const char *name, const m
   return st;
 }
 
-moho_status moho_h5_set_attr(moho_h5 *f, const char *path, const char *name, const moho_array *a, const char *text, int64_t ntext)
+moho_status moho_h5_set_attr(moho_h5 *f, const char *path, const char *name, const moho_array *a, const char *text,
+                             int64_t ntext)
 {
   char *p;
   MOHO_TRY(moho_h5_path(path, &p));

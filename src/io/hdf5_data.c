@@ -1,5 +1,5 @@
-/* HDF5 datasets: arrays in and out. What a file's type becomes: integers of any width i32 or i64, floats f32 or f64, enumerations
-   (NumPy's bool) their numbers, pairs {r, i} c64 or c128. The library converts widths and byte orders. */
+/* HDF5 datasets: arrays in and out. What a file's type becomes: integers of any width i32 or i64, floats f32 or f64,
+   enumerations (NumPy's bool) their numbers, pairs {r, i} c64 or c128. The library converts widths and byte orders. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "core/impl.h"
@@ -59,8 +59,8 @@ static bool complex_of(hid_t type, moho_h5_type *m, const char **why)
   im = H5Tget_member_name(type, 1);
   a = H5Tget_member_type(type, 0);
   b = H5Tget_member_type(type, 1);
-  if (re && im && (*re == 'r' || *re == 'R') && (*im == 'i' || *im == 'I') && H5Tget_class(a) == H5T_FLOAT && H5Tget_class(b) == H5T_FLOAT
-      && float_of(a, &ta, why) && float_of(b, &tb, why)) {
+  if (re && im && (*re == 'r' || *re == 'R') && (*im == 'i' || *im == 'I') && H5Tget_class(a) == H5T_FLOAT &&
+      H5Tget_class(b) == H5T_FLOAT && float_of(a, &ta, why) && float_of(b, &tb, why)) {
     bool wide = ta == MOHO_F64 || tb == MOHO_F64;
     m->t = wide ? MOHO_C128 : MOHO_C64;
     m->mem = pair(native(wide ? MOHO_F64 : MOHO_F32), re, im);
@@ -109,7 +109,9 @@ moho_status moho_h5_type_check(const moho_h5_type *m, const moho_array *a, const
   const int64_t *v = moho_array_data(a);
   if (!m->u64) return MOHO_OK;
   for (int64_t i = 0, n = moho_array_size(a); i < n; i++)
-    if (v[i] < 0) return moho_fail(MOHO_EIO, "%s: element %" PRId64 " is %" PRIu64 ", beyond the largest i64 (2^63 - 1)", what, i + 1, (uint64_t)v[i]);
+    if (v[i] < 0)
+      return moho_fail(MOHO_EIO, "%s: element %" PRId64 " is %" PRIu64 ", beyond the largest i64 (2^63 - 1)", what,
+                       i + 1, (uint64_t)v[i]);
   return MOHO_OK;
 }
 
@@ -161,7 +163,8 @@ moho_status moho_h5_shape(hid_t space, const char *what, moho_shape *s)
 /* ---- reading ----------------------------------------------------------------------------------- */
 
 /* The part asked for of a dataset of shape `all`: selects it in `space` and gives its shape. */
-static moho_status part(hid_t space, const moho_shape *all, const int64_t *start, const int64_t *count, int n, const char *what, moho_shape *s)
+static moho_status part(hid_t space, const moho_shape *all, const int64_t *start, const int64_t *count, int n,
+                        const char *what, moho_shape *s)
 {
   hsize_t from[MOHO_MAXDIM], many[MOHO_MAXDIM];
   *s = *all;
@@ -170,13 +173,15 @@ static moho_status part(hid_t space, const moho_shape *all, const int64_t *start
   for (int i = 0; i < n; i++) {
     int64_t a = start ? start[i] : 0, m = count && count[i] >= 0 ? count[i] : all->d[i] - a;
     if (a < 0 || m < 0 || a > all->d[i] || m > all->d[i] - a)
-      return moho_fail(MOHO_EINVAL, "%s: axis %d has %" PRId64 " elements; start = %" PRId64 ", count = %" PRId64 " goes beyond", what, i + 1,
-                       all->d[i], a + (a < INT64_MAX), m);
+      return moho_fail(MOHO_EINVAL,
+                       "%s: axis %d has %" PRId64 " elements; start = %" PRId64 ", count = %" PRId64 " goes beyond",
+                       what, i + 1, all->d[i], a + (a < INT64_MAX), m);
     s->d[i] = m;
     from[i] = (hsize_t)a;
     many[i] = (hsize_t)m;
   }
-  if (n && moho_shape_size(s) && H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL, many, NULL) < 0) return moho_h5_fail("%s", what);
+  if (n && moho_shape_size(s) && H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL, many, NULL) < 0)
+    return moho_h5_fail("%s", what);
   return MOHO_OK;
 }
 
@@ -193,8 +198,10 @@ static moho_status unreadable(hid_t d, const char *what)
     name[0] = 0;
     int filter = H5Pget_filter2(dcpl, (unsigned)i, &flags, &none, NULL, sizeof name, name, &config);
     if (filter >= 0 && H5Zfilter_avail(filter) <= 0) {
-      st = moho_fail(MOHO_EIO, "%s is compressed with filter %d '%s', which this HDF5 library does not have; gzip is one that it has",
-                     what, filter, name);
+      st = moho_fail(
+          MOHO_EIO,
+          "%s is compressed with filter %d '%s', which this HDF5 library does not have; gzip is one that it has", what,
+          filter, name);
       break;
     }
   }
@@ -202,7 +209,8 @@ static moho_status unreadable(hid_t d, const char *what)
   return st;
 }
 
-static moho_status read_array(hid_t d, const char *what, const int64_t *start, const int64_t *count, int n, moho_array **out)
+static moho_status read_array(hid_t d, const char *what, const int64_t *start, const int64_t *count, int n,
+                              moho_array **out)
 {
   moho_h5_type m = { .mem = -1 };
   moho_array *a = NULL;
@@ -212,7 +220,10 @@ static moho_status read_array(hid_t d, const char *what, const int64_t *start, c
   hid_t type = H5Dget_type(d), space = H5Dget_space(d), mem = -1;
   if (type < 0 || space < 0) { st = moho_h5_fail("cannot read %s", what); goto out; }
   if ((st = moho_h5_shape(space, what, &all))) goto out;
-  if (!moho_h5_type_of(type, &m, &why)) { st = moho_fail(MOHO_EIO, "%s holds %s, which no array can", what, why); goto out; }
+  if (!moho_h5_type_of(type, &m, &why)) {
+    st = moho_fail(MOHO_EIO, "%s holds %s, which no array can", what, why);
+    goto out;
+  }
   if ((st = part(space, &all, start, count, n, what, &s))) goto out;
   if ((st = moho_file_array(what, m.t, &s, &a))) goto out;
   if (moho_array_size(a)) {
@@ -242,7 +253,8 @@ static moho_status open_dataset(moho_h5 *f, const char *path, hid_t *d, char **w
   size_t size = strlen(p) + strlen(f->path) + 16;
   moho_status st = moho_h5_object(f, p, d);
   if (!st && H5Iget_type(*d) != H5I_DATASET) {
-    st = moho_fail(MOHO_EIO, "'%s' in %s is %s, not a dataset", p, f->path, H5Iget_type(*d) == H5I_GROUP ? "a group" : "a type");
+    st = moho_fail(MOHO_EIO, "'%s' in %s is %s, not a dataset", p, f->path,
+                   H5Iget_type(*d) == H5I_GROUP ? "a group" : "a type");
     H5Oclose(*d);
   }
   if (!st) {
@@ -256,7 +268,8 @@ static moho_status open_dataset(moho_h5 *f, const char *path, hid_t *d, char **w
   return st;
 }
 
-moho_status moho_h5_read(moho_h5 *f, const char *path, const int64_t *start, const int64_t *count, int n, moho_array **a)
+moho_status moho_h5_read(moho_h5 *f, const char *path, const int64_t *start, const int64_t *count, int n,
+                         moho_array **a)
 {
   hid_t d;
   char *what;
@@ -298,8 +311,10 @@ static moho_status layout(const moho_array *a, const moho_h5_how *how, hid_t dcp
   double bytes = (double)moho_dtype_size(a->type);
   const moho_shape *s = &a->shape;
   if (!how || (!how->nchunk && !how->deflate)) return MOHO_OK;
-  if (how->deflate < 0 || how->deflate > 9) return moho_fail_arg("deflate", "expected a level from 0 to 9, got %d", how->deflate);
-  if (how->nchunk && how->nchunk != s->n) return moho_fail_arg("chunk", "expected %d sizes, one an axis, got %d", s->n, how->nchunk);
+  if (how->deflate < 0 || how->deflate > 9)
+    return moho_fail_arg("deflate", "expected a level from 0 to 9, got %d", how->deflate);
+  if (how->nchunk && how->nchunk != s->n)
+    return moho_fail_arg("chunk", "expected %d sizes, one an axis, got %d", s->n, how->nchunk);
   if (!moho_array_size(a) || !s->n) return MOHO_OK;
   default_chunk(s, moho_dtype_size(a->type), chunk);
   for (int i = 0; i < how->nchunk; i++) {
@@ -308,8 +323,10 @@ static moho_status layout(const moho_array *a, const moho_h5_how *how, hid_t dcp
     chunk[i] = (hsize_t)how->chunk[i];
     bytes *= (double)chunk[i];
   }
-  if (how->nchunk && bytes >= 4294967296.0) return moho_fail_arg("chunk", "a chunk takes %.0f bytes; HDF5 allows less than 4 GiB", bytes);
-  if (H5Pset_chunk(dcpl, s->n, chunk) < 0 || (how->deflate && (H5Pset_shuffle(dcpl) < 0 || H5Pset_deflate(dcpl, (unsigned)how->deflate) < 0)))
+  if (how->nchunk && bytes >= 4294967296.0)
+    return moho_fail_arg("chunk", "a chunk takes %.0f bytes; HDF5 allows less than 4 GiB", bytes);
+  if (H5Pset_chunk(dcpl, s->n, chunk) < 0 ||
+      (how->deflate && (H5Pset_shuffle(dcpl) < 0 || H5Pset_deflate(dcpl, (unsigned)how->deflate) < 0)))
     return moho_h5_fail("cannot set the layout");
   return MOHO_OK;
 }
@@ -322,7 +339,8 @@ static moho_status may_write(moho_h5 *f, char *p)
   MOHO_TRY(moho_h5_writable(f));
   if (strcmp(p, "/") == 0) return moho_fail(MOHO_EINVAL, "expected the path of a dataset, got \"/\"");
   MOHO_TRY(moho_h5_kind_of(f, p, &k));
-  if (k == MOHO_H5_GROUP) return moho_fail(MOHO_EIO, "'%s' in %s is a group: it cannot be overwritten by a dataset", p, f->path);
+  if (k == MOHO_H5_GROUP)
+    return moho_fail(MOHO_EIO, "'%s' in %s is a group: it cannot be overwritten by a dataset", p, f->path);
   for (char *slash = strchr(p + 1, '/'); slash && !st; slash = strchr(slash + 1, '/')) {
     *slash = 0;
     st = moho_h5_kind_of(f, p, &k);

@@ -1,7 +1,7 @@
-/* How HDF5 files that are being written reach the disk: a driver over the new file's descriptor that keeps the first failure and
-   then takes everything in silence. The library does not survive a write that fails while it closes or flushes (it goes on with
-   broken objects and crashes when the process ends), so that it never gets to see one; we look at the failure after each call
-   and drop the file. */
+/* How HDF5 files that are being written reach the disk: a driver over the new file's descriptor that keeps the first
+   failure and then takes everything in silence. The library does not survive a write that fails while it closes or
+   flushes (it goes on with broken objects and crashes when the process ends), so that it never gets to see one; we look
+   at the failure after each call and drop the file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -61,8 +61,8 @@ static int disk_cmp(const H5FD_t *f, const H5FD_t *g)
 static herr_t disk_query(const H5FD_t *f, unsigned long *flags)
 {
   (void)f;
-  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA
-           | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+           H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
   return 0;
 }
 

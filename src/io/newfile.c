@@ -1,6 +1,7 @@
 /* A file that appears whole: written as NAME.partial beside its target, flushed to the disk, renamed.
-   A killed writer leaves NAME.partial behind, and the next writer takes it over: it belongs to whoever holds a lock on it, and
-   the system drops the lock of a dead process. The lock is of the open-file kind, which HDF5's own lock does not meet. */
+   A killed writer leaves NAME.partial behind, and the next writer takes it over: it belongs to whoever holds a lock on
+   it, and the system drops the lock of a dead process. The lock is of the open-file kind, which HDF5's own lock does
+   not meet. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -74,10 +75,12 @@ moho_status moho_newfile_begin(const char *path, moho_newfile *f)
   size_t size = strlen(n.path) + 48;
   if (!*path) st = moho_fail(MOHO_EIO, "an empty file name");
   else if (there && !S_ISREG(old.st_mode))
-    st = moho_fail(MOHO_EIO, "cannot write %s: it is %s", path, S_ISDIR(old.st_mode) ? "a folder" : "not a regular file");
+    st = moho_fail(MOHO_EIO, "cannot write %s: it is %s", path,
+                   S_ISDIR(old.st_mode) ? "a folder" : "not a regular file");
   else if (there && access(n.path, W_OK)) st = moho_fail(MOHO_EIO, "cannot write %s: %s", path, strerror(errno));
   else if (!(n.tmp = malloc(size))) st = moho_fail(MOHO_ENOMEM, "out of memory for a file name");
-  else if ((n.fd = claim(n.path, n.tmp, size)) < 0) st = moho_fail(MOHO_EIO, "cannot write %s: %s", path, strerror(errno));
+  else if ((n.fd = claim(n.path, n.tmp, size)) < 0)
+    st = moho_fail(MOHO_EIO, "cannot write %s: %s", path, strerror(errno));
   else if (ftruncate(n.fd, 0) || (there && fchmod(n.fd, old.st_mode & 07777))) {
     st = moho_fail(MOHO_EIO, "cannot write %s: %s", path, strerror(errno));
     unlink(n.tmp);

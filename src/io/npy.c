@@ -1,5 +1,5 @@
 /* NumPy's .npy: a header written as a Python dictionary, then the values. Versions 1 to 3 are read, 1 is written.
-   Widths and byte orders without a dtype here are converted where nothing is lost; Fortran order comes out in C order. */
+   Widths and byte orders without a dtype here are converted where nothing is lost; Fortran order comes out as C order. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,11 +12,13 @@ enum { PIECE = 1 << 16, MAXHEADER = 1 << 20 };   /* values a conversion, bytes o
 
 typedef enum conv { SAME, FROM_U8, FROM_I8, FROM_U16, FROM_I16, FROM_U32, FROM_U64, FROM_F16 } conv;
 
-static const struct kind { const char *descr; moho_dtype type; int width; conv c; } kinds[] = {
-  { "f4", MOHO_F32, 4, SAME },    { "f8", MOHO_F64, 8, SAME },    { "c8", MOHO_C64, 8, SAME },     { "c16", MOHO_C128, 16, SAME },
-  { "i4", MOHO_I32, 4, SAME },    { "i8", MOHO_I64, 8, SAME },    { "b1", MOHO_I32, 1, FROM_U8 },  { "u1", MOHO_I32, 1, FROM_U8 },
-  { "i1", MOHO_I32, 1, FROM_I8 }, { "u2", MOHO_I32, 2, FROM_U16 }, { "i2", MOHO_I32, 2, FROM_I16 }, { "u4", MOHO_I64, 4, FROM_U32 },
-  { "u8", MOHO_I64, 8, FROM_U64 }, { "f2", MOHO_F32, 2, FROM_F16 },
+static const struct kind { const char *descr; moho_dtype type; int width; conv c;
+} kinds[] = {
+    {"f4", MOHO_F32, 4, SAME},     {"f8", MOHO_F64, 8, SAME},     {"c8", MOHO_C64, 8, SAME},
+    {"c16", MOHO_C128, 16, SAME},  {"i4", MOHO_I32, 4, SAME},     {"i8", MOHO_I64, 8, SAME},
+    {"b1", MOHO_I32, 1, FROM_U8},  {"u1", MOHO_I32, 1, FROM_U8},  {"i1", MOHO_I32, 1, FROM_I8},
+    {"u2", MOHO_I32, 2, FROM_U16}, {"i2", MOHO_I32, 2, FROM_I16}, {"u4", MOHO_I64, 4, FROM_U32},
+    {"u8", MOHO_I64, 8, FROM_U64}, {"f2", MOHO_F32, 2, FROM_F16},
 };
 
 static float half(uint16_t h)
@@ -146,27 +148,36 @@ static bool parse(const char *p, header *h)
 static moho_status read_header(moho_input *in, header *h, int64_t *at)
 {
   unsigned char b[12];
-  if (in->size < 10) return moho_fail(MOHO_EIO, "%s is no .npy file: it has %" PRId64 " bytes, the shortest header 10", in->path, in->size);
+  if (in->size < 10)
+    return moho_fail(MOHO_EIO, "%s is no .npy file: it has %" PRId64 " bytes, the shortest header 10", in->path,
+                     in->size);
   MOHO_TRY(moho_input_read(in, b, 10));
-  if (memcmp(b, "\x93NUMPY", 6) != 0) return moho_fail(MOHO_EIO, "%s is no .npy file: it does not begin with \\x93NUMPY", in->path);
-  if (b[6] < 1 || b[6] > 3) return moho_fail(MOHO_EIO, "%s is .npy version %d.%d; 1, 2 and 3 can be read", in->path, b[6], b[7]);
+  if (memcmp(b, "\x93NUMPY", 6) != 0)
+    return moho_fail(MOHO_EIO, "%s is no .npy file: it does not begin with \\x93NUMPY", in->path);
+  if (b[6] < 1 || b[6] > 3)
+    return moho_fail(MOHO_EIO, "%s is .npy version %d.%d; 1, 2 and 3 can be read", in->path, b[6], b[7]);
   int64_t n = b[8] | b[9] << 8;
   *at = 10;
   if (b[6] > 1) {
-    if (in->size < 12) return moho_fail(MOHO_EIO, "%s is truncated in its header: %" PRId64 " bytes", in->path, in->size);
+    if (in->size < 12)
+      return moho_fail(MOHO_EIO, "%s is truncated in its header: %" PRId64 " bytes", in->path, in->size);
     MOHO_TRY(moho_input_read(in, b + 10, 2));
     n |= (int64_t)b[10] << 16 | (int64_t)b[11] << 24;
     *at = 12;
   }
   if (n > in->size - *at)
-    return moho_fail(MOHO_EIO, "%s is truncated in its header: %" PRId64 " bytes announced, %" PRId64 " there", in->path, n, in->size - *at);
-  if (n > MAXHEADER) return moho_fail(MOHO_EIO, "%s: a header of %" PRId64 " bytes; at most %d are read", in->path, n, MAXHEADER);
+    return moho_fail(MOHO_EIO, "%s is truncated in its header: %" PRId64 " bytes announced, %" PRId64 " there",
+                     in->path, n, in->size - *at);
+  if (n > MAXHEADER)
+    return moho_fail(MOHO_EIO, "%s: a header of %" PRId64 " bytes; at most %d are read", in->path, n, MAXHEADER);
   char *text = malloc((size_t)n + 1);
   if (!text) return moho_fail(MOHO_ENOMEM, "out of memory for the header of %s", in->path);
   moho_status st = moho_input_read(in, text, (size_t)n);
   text[n] = 0;
   if (!st && !parse(text, h))
-    st = moho_fail(MOHO_EIO, "%s: expected a header {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)} of at most %d axes, got %.120s%s",
+    st = moho_fail(MOHO_EIO,
+                   "%s: expected a header {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)} of at most %d "
+                   "axes, got %.120s%s",
                    in->path, MOHO_MAXDIM, text, strlen(text) > 120 ? "..." : "");
   free(text);
   *at += n;
@@ -203,7 +214,8 @@ static moho_status read_values(moho_input *in, const struct kind *k, bool swap, 
     int64_t m = n < PIECE ? n : PIECE;
     st = moho_input_read(in, piece, (size_t)m * width);
     if (swap) moho_file_swap(piece, width, m);
-    if (!st && !convert(k->c, piece, to, m)) st = moho_fail(MOHO_EIO, "%s: a value beyond 2^63 - 1 does not fit i64", in->path);
+    if (!st && !convert(k->c, piece, to, m))
+      st = moho_fail(MOHO_EIO, "%s: a value beyond 2^63 - 1 does not fit i64", in->path);
     to += (size_t)m * moho_dtype_size(k->type);
     n -= m;
   }
@@ -242,13 +254,14 @@ moho_status moho_npy_read(const char *path, moho_array **out)
   if ((st = read_header(&in, &h, &at))) goto out;
   const struct kind *k = kind_of(&h, &swap);
   if (!k) {
-    st = moho_fail(MOHO_EIO, "%s holds values of descr %s%s%s; f2 f4 f8 c8 c16 b1 i1 i2 i4 i8 u1 u2 u4 u8 can be read", path, h.plain ? "'" : "",
-                   h.descr, h.plain ? "'" : "");
+    st = moho_fail(MOHO_EIO, "%s holds values of descr %s%s%s; f2 f4 f8 c8 c16 b1 i1 i2 i4 i8 u1 u2 u4 u8 can be read",
+                   path, h.plain ? "'" : "", h.descr, h.plain ? "'" : "");
     goto out;
   }
   if (moho_shape_check(&h.shape, k->type, &n)) { st = moho_fail_more(MOHO_EIO, "%s", path); goto out; }
   if (n * k->width != in.size - at) {
-    st = moho_fail(MOHO_EIO, "%s: shape %s of '%s' takes %" PRId64 " bytes after the header, the file has %" PRId64 " (%s)", path,
+    st = moho_fail(MOHO_EIO,
+                   "%s: shape %s of '%s' takes %" PRId64 " bytes after the header, the file has %" PRId64 " (%s)", path,
                    moho_shape_text(&h.shape, shape, sizeof shape), h.descr, n * k->width, in.size - at,
                    n * k->width > in.size - at ? "truncated" : "something follows");
     goto out;

@@ -3,7 +3,8 @@
 #include "core/impl.h"
 #include "io/file.h"
 
-moho_status moho_raw_read(const char *path, moho_dtype t, const moho_shape *s, int64_t offset, bool swap, moho_array **out)
+moho_status moho_raw_read(const char *path, moho_dtype t, const moho_shape *s, int64_t offset, bool swap,
+                          moho_array **out)
 {
   moho_input in = { 0 };
   moho_array *a = NULL;
@@ -16,9 +17,11 @@ moho_status moho_raw_read(const char *path, moho_dtype t, const moho_shape *s, i
   int64_t width = (int64_t)moho_dtype_size(t), bytes = n * width;
   if (offset > in.size || bytes != in.size - offset) {
     int64_t rest = in.size > offset ? in.size - offset : 0;
-    st = moho_fail(MOHO_EIO, "%s has %" PRId64 " bytes after offset %" PRId64 "; shape %s of %s takes %" PRId64 " (%" PRId64 " values; the file would hold %"
-                   PRId64 "%s)", path, rest, offset, moho_shape_text(s, shape, sizeof shape), moho_dtype_name(t), bytes, n, rest / width,
-                   rest % width ? " and a part of one" : "");
+    st = moho_fail(MOHO_EIO,
+                   "%s has %" PRId64 " bytes after offset %" PRId64 "; shape %s of %s takes %" PRId64 " (%" PRId64
+                   " values; the file would hold %" PRId64 "%s)",
+                   path, rest, offset, moho_shape_text(s, shape, sizeof shape), moho_dtype_name(t), bytes, n,
+                   rest / width, rest % width ? " and a part of one" : "");
     goto out;
   }
   if ((st = moho_file_array(path, t, s, &a))) goto out;

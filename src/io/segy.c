@@ -1,5 +1,6 @@
-/* SEG-Y: traces and trace headers through libsegyio. The layout (byte order, format, samples) is worked out here from the binary
-   header and checked against the file's length; geometry is never guessed: what is in the headers is given as it is. */
+/* SEG-Y: traces and trace headers through libsegyio. The layout (byte order, format, samples) is worked out here from
+   the binary header and checked against the file's length; geometry is never guessed: what is in the headers is given
+   as it is. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -40,13 +41,22 @@ const char *moho_segy_word(int i, int *byte)
 
 enum { HEADERS = SEGY_TEXT_HEADER_SIZE + SEGY_BINARY_HEADER_SIZE, TRACE = SEGY_TRACE_HEADER_SIZE };
 
-typedef struct segy { segy_file *fp; moho_segy_info i; long trace0; int bytes, width; } segy;   /* bytes, width: of a trace, a sample */
+typedef struct segy {
+  segy_file *fp;
+  moho_segy_info i;
+  long trace0;
+  int bytes, width;
+} segy; /* bytes, width: of a trace, a sample */
 
 static const char *reason(int err)
 {
   static const char *const text[] = {
-    [SEGY_FOPEN_ERROR] = "cannot be opened", [SEGY_FSEEK_ERROR] = "seek failed", [SEGY_FREAD_ERROR] = "read failed",
-    [SEGY_INVALID_FIELD] = "no such header word", [SEGY_TRACE_SIZE_MISMATCH] = "size of traces and file do not fit", [SEGY_INVALID_ARGS] = "bad arguments",
+      [SEGY_FOPEN_ERROR] = "cannot be opened",
+      [SEGY_FSEEK_ERROR] = "seek failed",
+      [SEGY_FREAD_ERROR] = "read failed",
+      [SEGY_INVALID_FIELD] = "no such header word",
+      [SEGY_TRACE_SIZE_MISMATCH] = "size of traces and file do not fit",
+      [SEGY_INVALID_ARGS] = "bad arguments",
   };
   const char *t = err > 0 && (size_t)err < sizeof text / sizeof *text ? text[err] : NULL;
   return t ? t : "failed";
@@ -75,11 +85,16 @@ static moho_status byte_order(const char *path, const unsigned char *h, moho_seg
   int big = word(h, 3225, false), little = word(h, 3225, true);
   bool is_big = big >= 1 && big <= 16;
   if (!is_big && !(little >= 1 && little <= 16))
-    return moho_fail(MOHO_EIO, "%s is no SEG-Y file: its format code (byte 3225) is %d, or %d in little endian; 1, 2, 3, 5 and 8 can be read", path, big, little);
+    return moho_fail(
+        MOHO_EIO,
+        "%s is no SEG-Y file: its format code (byte 3225) is %d, or %d in little endian; 1, 2, 3, 5 and 8 can be read",
+        path, big, little);
   i->little = !is_big;
   i->format = is_big ? big : little;
   if (!width_of(i->format))
-    return moho_fail(MOHO_EIO, "%s has samples of format %d; 1 (IBM), 2 (i32), 3 (i16), 5 (IEEE) and 8 (i8) can be read", path, i->format);
+    return moho_fail(MOHO_EIO,
+                     "%s has samples of format %d; 1 (IBM), 2 (i32), 3 (i16), 5 (IEEE) and 8 (i8) can be read", path,
+                     i->format);
   return MOHO_OK;
 }
 
@@ -100,9 +115,14 @@ static moho_status extended(const char *path, int64_t size, int n, int revision,
   int64_t rest = size - HEADERS;
   /* Before revision 1 these bytes were free: trusted only when the sizes ask for them. */
   if (revision == 0 && (n < 0 || rest % (TRACE + s->bytes) == 0)) n = 0;
-  if (n < 0) return moho_fail(MOHO_EIO, "%s: the number of extended text headers (byte 3505) is %d; a varying number cannot be read", path, n);
+  if (n < 0)
+    return moho_fail(MOHO_EIO,
+                     "%s: the number of extended text headers (byte 3505) is %d; a varying number cannot be read", path,
+                     n);
   if ((int64_t)n * SEGY_TEXT_HEADER_SIZE > rest)
-    return moho_fail(MOHO_EIO, "%s is truncated: %d extended text headers announced, %" PRId64 " bytes after the headers", path, n, rest);
+    return moho_fail(MOHO_EIO,
+                     "%s is truncated: %d extended text headers announced, %" PRId64 " bytes after the headers", path,
+                     n, rest);
   s->i.extended = n;
   s->trace0 = HEADERS + (long)n * SEGY_TEXT_HEADER_SIZE;
   return MOHO_OK;
@@ -116,7 +136,9 @@ static moho_status layout(moho_input *in, const unsigned char *h, const unsigned
   int revision = word(h, 3501, i->little) >> 8, ns = word(h, 3221, i->little), dt = word(h, 3217, i->little);
   if (!ns) ns = word(t, 115, i->little);
   if (!dt) dt = word(t, 117, i->little);
-  if (!ns) return moho_fail(MOHO_EIO, "%s has 0 samples a trace, by the binary header (byte 3221) and the first trace's (byte 115)", path);
+  if (!ns)
+    return moho_fail(
+        MOHO_EIO, "%s has 0 samples a trace, by the binary header (byte 3221) and the first trace's (byte 115)", path);
   i->nsamples = ns;
   i->dt = dt * 1e-6;
   i->t0 = first_time(t, i->little, revision);
@@ -126,11 +148,14 @@ static moho_status layout(moho_input *in, const unsigned char *h, const unsigned
   int64_t rest = in->size - s->trace0, each = TRACE + s->bytes;
   if (!rest) return moho_fail(MOHO_EIO, "%s has headers and no traces", path);
   if (rest % each)
-    return moho_fail(MOHO_EIO, "%s: %" PRId64 " bytes are not %ld of headers and whole traces of %d + %d x %d: %" PRId64 " traces and %" PRId64
-                     " bytes more; it is truncated, or its traces differ in length (the first has %d samples by its own header)", path, in->size,
-                     s->trace0, TRACE, ns, s->width, rest / each, rest % each, word(t, 115, i->little));
+    return moho_fail(
+        MOHO_EIO,
+        "%s: %" PRId64 " bytes are not %ld of headers and whole traces of %d + %d x %d: %" PRId64 " traces and %" PRId64
+        " bytes more; it is truncated, or its traces differ in length (the first has %d samples by its own header)",
+        path, in->size, s->trace0, TRACE, ns, s->width, rest / each, rest % each, word(t, 115, i->little));
   i->ntraces = rest / each;
-  if (i->ntraces > INT_MAX) return moho_fail(MOHO_EIO, "%s has %" PRId64 " traces; at most %d can be read", path, i->ntraces, INT_MAX);
+  if (i->ntraces > INT_MAX)
+    return moho_fail(MOHO_EIO, "%s has %" PRId64 " traces; at most %d can be read", path, i->ntraces, INT_MAX);
   return MOHO_OK;
 }
 
@@ -153,7 +178,9 @@ static moho_status open_segy(const char *path, segy *s)
   *s = (segy){ 0 };
   MOHO_TRY(moho_input_open(path, &in));
   moho_status st = MOHO_OK;
-  if (in.size < HEADERS) st = moho_fail(MOHO_EIO, "%s has %" PRId64 " bytes; a SEG-Y file begins with %d of headers", path, in.size, HEADERS);
+  if (in.size < HEADERS)
+    st =
+        moho_fail(MOHO_EIO, "%s has %" PRId64 " bytes; a SEG-Y file begins with %d of headers", path, in.size, HEADERS);
   else {
     size_t n = in.size < (int64_t)sizeof h ? HEADERS : sizeof h;   /* without a trace the sizes say so later */
     memset(h, 0, sizeof h);
@@ -177,7 +204,8 @@ static moho_status range(const char *path, const segy *s, int64_t first, int64_t
 {
   if (*count < 0 && first >= 0) *count = s->i.ntraces - first;
   if (first < 0 || *count < 0 || first > s->i.ntraces || *count > s->i.ntraces - first)
-    return moho_fail(MOHO_EINVAL, "%s has %" PRId64 " traces; first = %" PRId64 ", count = %" PRId64 " goes beyond", path, s->i.ntraces, first + (first < INT64_MAX), *count);
+    return moho_fail(MOHO_EINVAL, "%s has %" PRId64 " traces; first = %" PRId64 ", count = %" PRId64 " goes beyond",
+                     path, s->i.ntraces, first + (first < INT64_MAX), *count);
   return MOHO_OK;
 }
 
@@ -268,7 +296,8 @@ static moho_status read_traces(const char *path, segy *s, int64_t first, int64_t
   moho_array *a = NULL;
   const moho_shape shape = { 2, { count, s->i.nsamples } };
   void *buf = malloc((size_t)s->bytes);
-  moho_status st = buf ? moho_file_array(path, MOHO_F32, &shape, &a) : moho_fail(MOHO_ENOMEM, "out of memory for a trace of %s", path);
+  moho_status st = buf ? moho_file_array(path, MOHO_F32, &shape, &a)
+                       : moho_fail(MOHO_ENOMEM, "out of memory for a trace of %s", path);
   float *v = st ? NULL : moho_array_data(a);
   for (int64_t k = 0; k < count && !st; k++, v += s->i.nsamples) {
     if (moho_stopped()) { st = moho_fail(MOHO_ESTOP, "interrupted while reading %s", path); break; }

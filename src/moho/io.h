@@ -13,7 +13,8 @@ extern "C" {
 MOHO_API moho_status moho_npy_read(const char *path, moho_array **a);
 MOHO_API moho_status moho_npy_write(const char *path, const moho_array *a);
 /* `offset` bytes are skipped; `swap` for the other byte order; the file must hold exactly the rest. */
-MOHO_API moho_status moho_raw_read(const char *path, moho_dtype t, const moho_shape *s, int64_t offset, bool swap, moho_array **a);
+MOHO_API moho_status moho_raw_read(const char *path, moho_dtype t, const moho_shape *s, int64_t offset, bool swap,
+                                   moho_array **a);
 MOHO_API moho_status moho_raw_write(const char *path, const moho_array *a);
 
 /* ---- HDF5 ---------------------------------------------------------------- */
@@ -22,12 +23,13 @@ typedef struct moho_h5 moho_h5;
 MOHO_API moho_status moho_h5_open(const char *path, const char *mode, moho_h5 **f);
 MOHO_API moho_status moho_h5_close(moho_h5 *f);    /* NULL is nothing; on failure the old file is whole */
 MOHO_API void moho_h5_abandon(moho_h5 *f);         /* drops what was written, for finalisers            */
-/* Of `n` axes, start (0-based; NULL: zeros) and count (-1: to the end; NULL: all of them). Reads the axes' sampling too. */
-MOHO_API moho_status moho_h5_read(moho_h5 *f, const char *path, const int64_t *start, const int64_t *count, int n, moho_array **a);
+/* Of `n` axes, start (0-based; NULL: zeros) and count (-1: to the end; NULL: all). Reads the axes' sampling too. */
+MOHO_API moho_status moho_h5_read(moho_h5 *f, const char *path, const int64_t *start, const int64_t *count, int n,
+                                  moho_array **a);
 typedef struct moho_h5_how { int deflate; int nchunk; int64_t chunk[MOHO_MAXDIM]; } moho_h5_how;
 MOHO_API moho_status moho_h5_write(moho_h5 *f, const char *path, const moho_array *a, const moho_h5_how *how);
-/* Strings: `n` of them one after the other, each with its zero; n = 1 is a plain C string. n = -1: a single string, not a
-   list of one. Read: free(*text); one string in a list of one gives n = 1 too. */
+/* Strings: `n` of them one after the other, each with its zero; n = 1 is a plain C string. n = -1: a single string, not
+   a list of one. Read: free(*text); one string in a list of one gives n = 1 too. */
 MOHO_API moho_status moho_h5_write_text(moho_h5 *f, const char *path, const char *text, int64_t n);
 MOHO_API moho_status moho_h5_read_text(moho_h5 *f, const char *path, char **text, int64_t *n);
 typedef enum moho_h5_kind {
@@ -38,12 +40,14 @@ typedef enum moho_h5_kind {
 MOHO_API const char *moho_h5_kind_name(moho_h5_kind k);   /* "group" "array" "number" "string" "other" */
 MOHO_API moho_status moho_h5_kind_of(moho_h5 *f, const char *path, moho_h5_kind *k);
 /* `each` must return normally: it is called from inside the library. */
-MOHO_API moho_status moho_h5_list(moho_h5 *f, const char *group, void (*each)(void *user, const char *name, moho_h5_kind k), void *user);
+MOHO_API moho_status moho_h5_list(moho_h5 *f, const char *group,
+                                  void (*each)(void *user, const char *name, moho_h5_kind k), void *user);
 /* Attributes: MOHO_H5_SCALAR (an array of one element), MOHO_H5_ARRAY, MOHO_H5_TEXT (as moho_h5_read_text), or NONE. */
-MOHO_API moho_status moho_h5_attr(moho_h5 *f, const char *path, const char *name, moho_h5_kind *kind, moho_array **a, char **text,
-                                  int64_t *ntext);
+MOHO_API moho_status moho_h5_attr(moho_h5 *f, const char *path, const char *name, moho_h5_kind *kind, moho_array **a,
+                                  char **text, int64_t *ntext);
 /* An array, or, with a NULL, text as for moho_h5_write_text. Replaces what was there. */
-MOHO_API moho_status moho_h5_set_attr(moho_h5 *f, const char *path, const char *name, const moho_array *a, const char *text, int64_t ntext);
+MOHO_API moho_status moho_h5_set_attr(moho_h5 *f, const char *path, const char *name, const moho_array *a,
+                                      const char *text, int64_t ntext);
 
 /* ---- SEG-Y (libsegyio) ------------------------------------------------------ */
 typedef struct moho_segy_info {
@@ -57,18 +61,22 @@ typedef struct moho_segy_range { int byte; const char *name; int64_t min, max; b
 enum { MOHO_SEGY_WORDS = 91 };          /* words of the standard trace header        */
 /* Word i of the standard trace header, by its place (1, 5, ...) and name (tracl, tracr, ...). */
 MOHO_API const char *moho_segy_word(int i, int *byte);
-MOHO_API moho_status moho_segy_scan(const char *path, moho_segy_info *info, moho_segy_range *ranges, int *nranges);   /* in: room, out: used */
-/* Traces first .. first+count-1 (0-based; count -1: all from there) as f32 (count, nsamples), whatever their format; the axes are
-   set (trace number, time). moho_segy_header: one word of the same traces, i32 (count). */
-MOHO_API moho_status moho_segy_read(const char *path, int64_t first, int64_t count, moho_array **a, moho_segy_info *info);
-MOHO_API moho_status moho_segy_header(const char *path, int byte, int64_t first, int64_t count, moho_array **a);   /* i32 */
+MOHO_API moho_status moho_segy_scan(const char *path, moho_segy_info *info, moho_segy_range *ranges,
+                                    int *nranges); /* in: room, out: used */
+/* Traces first .. first+count-1 (0-based; count -1: all from there) as f32 (count, nsamples), whatever their format;
+   the axes are set (trace number, time). moho_segy_header: one word of the same traces, i32 (count). */
+MOHO_API moho_status moho_segy_read(const char *path, int64_t first, int64_t count, moho_array **a,
+                                    moho_segy_info *info);
+MOHO_API moho_status moho_segy_header(const char *path, int byte, int64_t first, int64_t count,
+                                      moho_array **a); /* i32 */
 
 /* ---- PNG ------------------------------------------------------------------ */
 /* 8-bit RGB rows, h x w x 3. */
 MOHO_API moho_status moho_png_write(const char *path, int w, int h, const unsigned char *rgb);
 
-/* A file that appears by rename: write to `tmp` (it exists, empty; open it by name or use `fd`), then commit flushes and renames
-   it, or rollback removes it. Both leave the struct empty. After a kill NAME.partial stays, and the next write takes it over. */
+/* A file that appears by rename: write to `tmp` (it exists, empty; open it by name or use `fd`), then commit flushes
+   and renames it, or rollback removes it. Both leave the struct empty. After a kill NAME.partial stays, and the next
+   write takes it over. */
 typedef struct moho_newfile { char *path, *tmp; int fd; } moho_newfile;
 MOHO_API moho_status moho_newfile_begin(const char *path, moho_newfile *f);
 MOHO_API moho_status moho_newfile_commit(moho_newfile *f);
