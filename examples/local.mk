@@ -1,6 +1,8 @@
 # What is installed in pkgdatadir/examples, and a C program that uses the library alone.
 examplesdir = $(pkgdatadir)/examples
 dist_examples_DATA =
+dist_examples_DATA += %D%/lsm.lua
+dist_examples_DATA += %D%/stack_migration.lua
 
 examplesembeddir = $(examplesdir)/embed
 dist_examplesembed_DATA =
