@@ -15,6 +15,7 @@ specs += %D%/host_spec.lua
 specs += %D%/io_spec.lua
 specs += %D%/repl_spec.lua
 specs += %D%/ops_spec.lua
+specs += %D%/signal_spec.lua
 specs += %D%/solvers_spec.lua
 specs += %D%/plot_spec.lua
 specs += %D%/kirchhoff_spec.lua
@@ -27,6 +28,7 @@ EXTRA_DIST += %D%/program.lua
 TESTS += $(c_tests) $(specs)
 EXTRA_DIST += $(specs) %D%/samples.lua %D%/tap.h %D%/numbers.h %D%/dense.h %D%/valgrind.supp %D%/lsan.supp
 EXTRA_DIST += %D%/data/kirchhoff.h5 %D%/data/lsm.h5 %D%/data/operators.h5
+EXTRA_DIST += %D%/data/signal.h5 %D%/data/make_signal.py
 
 TEST_EXTENSIONS = .lua
 tap_driver = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh

@@ -128,6 +128,11 @@ samples.restriction = {
   },
 }
 
+local function fft_of(g)
+  return { dims = g.dims, axis = g.axis + 1, nfft = g.nfft, norm = g.norm, real = g.real ~= 0, ifftshift_before = g.before ~= 0,
+           fftshift_after = g.after ~= 0, dtype = g.real ~= 0 and "f64" or "c128" }
+end
+
 samples.fft = {
   { "last axis", function() return { dims = { 3, 7 } } end },
   { "first axis, padded", function() return { dims = { 7, 5, 3 }, axis = 1, nfft = 12 } end },
@@ -144,6 +149,10 @@ samples.fft = {
   { "one sample", function(e) return { dims = { 5, 1 }, real = not e.complex } end },
   { "two samples", function(e) return { dims = { 5, 2 }, real = not e.complex } end },
   golden = {
+    { "fft0", fft_of, "signal.h5" },
+    { "fft0_real", fft_of, "signal.h5" },
+    { "fft1", fft_of, "signal.h5" },
+    { "fft2", fft_of, "signal.h5" },
     { "fft_axis1", function(g)
       return { dims = g.dims, axis = g.axis + 1, nfft = g.nfft, sampling = g.sampling, dtype = "c128" }
     end },
@@ -168,6 +177,9 @@ samples.fft2d = {
   { "half", function(e) return { dims = { 5, 7 }, nffts = { 6, 8 }, real = not e.complex, fftshift_after = { true, false } } end },
   { "half, odd, first axis", function(e) return { dims = { 9, 5, 2 }, axes = { 2, 1 }, real = not e.complex } end },
   golden = {
+    { "fft2d_real", function(g)
+      return { dims = g.dims, axes = { 3, 1 }, nffts = { 6, 8 }, real = true, fftshift_after = { true, false } }
+    end, "signal.h5" },
     { "fft2d", function(g) return { dims = g.dims, nffts = g.nffts:totable(), dtype = "c128" } end },
   },
   bad = {
@@ -187,6 +199,9 @@ samples.fftnd = {
     return { dims = { 3, 2, 5, 7 }, axes = { 1, 3, 4 }, nffts = { 4, 5, 6 }, norm = "none", fftshift_after = { true, true, false } }
   end },
   { "half", function(e) return { dims = { 3, 5, 4 }, nffts = { 3, 6, 9 }, real = not e.complex } end },
+  golden = {
+    { "fftnd_real", function(g) return { dims = g.dims, axes = { 1, 2, 3 }, nffts = { 4, 3, 7 }, real = true, norm = "none" } end, "signal.h5" },
+  },
   bad = {
     { "argument 'dims': expected 3 axes or more, got 2; give axes, or use moho.fft2d", { dims = { 5, 6 } } },
     { "argument 'axes': expected 1 to 3, or -3 to -1", { dims = { 5, 6, 3 }, axes = { 1, 2, 4 } } },
@@ -199,6 +214,9 @@ samples.shift = {
   { "a delay a trace", function(e) return { dims = { 3, 9, 4 }, axis = 2, shift = e.random({ 3, 4 }, true), nfft = 12 } end },
   { "a delay a trace, flat, odd", function() return { dims = { 7, 3 }, axis = 1, shift = { 0.25, -2, 3.1 } } end },
   golden = {
+    { "shift_traces", function(g)
+      return { dims = g.dims, shift = g.shift, axis = g.axis + 1, nfft = g.nfft, sampling = g.sampling }
+    end, "signal.h5" },
     { "shift_axis1", function(g) return { dims = g.dims, shift = g.shift, axis = g.axis + 1, sampling = g.sampling } end },
   },
   bad = {
@@ -220,6 +238,7 @@ samples.convolve2d = {
   { "longer than the axes", function(e) return { dims = { 3, 5 }, h = e.random { 9, 4 }, offset = { 5, 2 } } end },
   { "zero outside of the filter", function(e) return { dims = { 6, 5 }, h = e.random { 3, 2 }, offset = { -1, 4 } } end },
   golden = {
+    { "convolve2d", function(g) return { dims = g.dims, h = g.h, offset = { 3, 1 }, axes = { 3, 1 } } end, "signal.h5" },
     { "convolve2d", function(g) return { dims = g.dims, h = g.h, offset = (g.offset:astype "f64" + 1):totable() } end },
   },
   bad = {
@@ -238,6 +257,9 @@ samples.convolvend = {
   { "three of four axes", function(e)
     return { dims = { 3, 2, 4, 5 }, h = e.random({ 2, 3, 3 }, true), offset = { 1, 2, 2 }, axes = { 1, 3, 4 } }
   end },
+  golden = {
+    { "convolvend", function(g) return { dims = g.dims, h = g.h, offset = { 2, 3, 1 } } end, "signal.h5" },
+  },
   bad = {
     { "argument 'h': expected a filter with 2 axes, got shape (1, 1, 2)", { dims = { 5, 7 }, h = { { { 1, 2 } } } } },
     { "argument 'h': expected a filter with axes and taps, got shape (0)", { dims = { 5, 7 }, h = zeros(0, "f64") } },
@@ -252,6 +274,10 @@ samples.interp = {
   { "sinc, middle axis", function() return { dims = { 3, 9, 2 }, axis = -2, kind = "sinc", iava = { 3.3, 1, 8.9 } } end },
   { "sinc, last axis", function() return { dims = { 3, 5, 9 }, kind = "sinc", index = { 3.3, 1, 3.4, 8.9 } } end },
   golden = {
+    { "interp_linear", function(g) return { dims = g.dims, iava = g.iava + 1, axis = g.axis + 1, kind = "linear" } end, "signal.h5" },
+    { "interp_nearest", function(g) return { dims = g.dims, iava = g.iava + 1, axis = g.axis + 1, kind = "nearest" } end, "signal.h5" },
+    { "interp_sinc", function(g) return { dims = g.dims, iava = g.iava + 1, axis = g.axis + 1, kind = "sinc" } end, "signal.h5" },
+    { "interp_sinc_last", function(g) return { dims = g.dims, iava = g.iava + 1, axis = g.axis + 1, kind = "sinc" } end, "signal.h5" },
     { "interp_linear", function(g) return { dims = g.dims, iava = g.iava + 1, axis = g.axis + 1, kind = g.kind } end },
     { "interp_nearest", function(g) return { dims = g.dims, iava = g.iava + 1, axis = g.axis + 1, kind = g.kind } end },
     { "interp_sinc", function(g) return { dims = g.dims, iava = g.iava + 1, axis = g.axis + 1, kind = g.kind } end },
@@ -272,7 +298,10 @@ samples.bilinear = {
   { "two axes", function() return { dims = { 5, 7 }, iava = { { 1, 2.5, 5, 3.25, 2.5 }, { 7, 3.75, 1, 6.5, 3.75 } } } end },
   { "three axes", function() return { dims = { 4, 6, 3 }, iava = { { 1.5, 4 }, { 5.25, 6 } } } end },
   { "one row", function() return { dims = { 1, 6 }, iava = { { 1, 1 }, { 5.25, 6 } } } end },
-  golden = { { "bilinear", function(g) return { dims = g.dims, iava = g.iava + 1 } end } },
+  golden = {
+    { "bilinear", function(g) return { dims = g.dims, iava = g.iava + 1 } end },
+    { "bilinear3", function(g) return { dims = g.dims, iava = g.iava + 1 } end, "signal.h5" },
+  },
   bad = {
     { "missing argument 'iava'", { dims = { 5, 7 } } },
     { "argument 'dims': expected 2 axes or more, got 1; use moho.interp", { dims = 5, iava = { { 1 }, { 1 } } } },
@@ -299,6 +328,11 @@ samples.linear_regression = {
   bad = { { "missing argument 'taxis'", {} } },
 }
 
+local function poststack_of(g)
+  local dims = g.spatdims
+  return { wav = g.wav, nt0 = g.nt0, spatdims = type(dims) == "number" and dims or dims:totable(), kind = g.kind }
+end
+
 samples.poststack_linear_modelling = {
   { "one trace", function() return { wav = { 1, -2, 0.5 }, nt0 = 11 } end },
   { "centered", function(e) return { wav = e.random({ 5 }, true), nt0 = 13, spatdims = { 3, 2 } } end },
@@ -310,6 +344,10 @@ samples.poststack_linear_modelling = {
   end },
   { "one sample", function() return { wav = { 2 }, nt0 = 1, spatdims = 3 } end },
   golden = {
+    { "poststack_centered", poststack_of, "signal.h5" },
+    { "poststack_forward", poststack_of, "signal.h5" },
+    { "poststack_varying_centered", poststack_of, "signal.h5" },
+    { "poststack_varying_forward", poststack_of, "signal.h5" },
     { "poststack", function(g) return { wav = g.wavelet, nt0 = g.nt0, spatdims = g.spatdims } end },
     { "poststack", function(g) return { wav = g.wavelet, nt0 = g.nt0, spatdims = g.spatdims, explicit = true } end },
   },

@@ -29,9 +29,11 @@ end
 
 methods.f = schema.fn{
   name = "operator:f", group = "operator methods", positional = true,
-  help = "The frequencies of a Fourier transform: A:f() of moho.fft, A:f(i) of the i-th of the axes of moho.fft2d and moho.fftnd; in " ..
+  help = "The frequencies of a Fourier transform: A:f() of moho.fft, A:f(i) of the i-th of the axes of moho.fft2d " ..
+    "and moho.fftnd; in " ..
     "cycles per unit of its sampling (Hz for s).",
-  args = { { "i", "integer", default = 1, help = "which of the transform's axes" } }, returns = "array (bins), f64 on the CPU",
+  args = { { "i", "integer", default = 1, help = "which of the transform's axes" } },
+    returns = "array (bins), f64 on the CPU",
   errors = "operators that are not Fourier transforms",
   call = function(A, i)
     local class = A.class
