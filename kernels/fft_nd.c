@@ -1,8 +1,8 @@
-/* n-d transforms on the CPU: FFTW on rows that are brought together in the work area, with padding, shifts and factors on
-   the way in and out. A transform of a contiguous row is two to four times as fast as the same one across an array.
+/* n-d transforms on the CPU: FFTW on rows that are brought together in the work area, with padding, shifts and factors
+   on the way in and out. A transform of a contiguous row is two to four times as fast as the same one across an array.
 
-   Threads own whole rows and all rows are computed alike: the result has the same bits for any number of threads. FFTW's
-   real transforms of odd sizes are slower than its complex ones; those rows go as complex ones. */
+   Threads own whole rows and all rows are computed alike: the result has the same bits for any number of threads.
+   FFTW's real transforms of odd sizes are slower than its complex ones; those rows go as complex ones. */
 
 #include <limits.h>
 #include <stdlib.h>
@@ -57,7 +57,8 @@ static size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 static moho_status make_rows(rows *r, const fft_pass *s, bool single)
 {
   size_t size = single ? 8 : 16;
-  if (s->nfft > INT_MAX / 4) return moho_fail(MOHO_EINVAL, "transform: expected a size below %d, got %lld", INT_MAX / 4, (long long)s->nfft);
+  if (s->nfft > INT_MAX / 4)
+    return moho_fail(MOHO_EINVAL, "transform: expected a size below %d, got %lld", INT_MAX / 4, (long long)s->nfft);
   r->pass = *s;
   r->odd = s->kind != FFT_CC && s->nfft % 2;
   r->row = rounded((size_t)(s->nfft + 2) * size) + LINE;   /* an odd line more: rows don't share their cache sets */
@@ -105,7 +106,8 @@ moho_status moho_cpu_fft_new(moho_ctx *c, moho_dtype t, const moho_fft_par *par,
 
 size_t moho_cpu_fft_work(const moho_fft *p) { return p->area[0] + p->area[1] + p->scratch; }
 
-moho_status moho_cpu_fft_apply(moho_fft *p, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const void *x, void *y, void *work)
+moho_status moho_cpu_fft_apply(moho_fft *p, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const void *x,
+                               void *y, void *work)
 {
   (void)on;
   const int m = p->passes.n;

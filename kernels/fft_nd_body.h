@@ -1,5 +1,5 @@
-/* Transforms along one axis for one precision; included by fft_nd.c with REAL, NAME(x) and FFTW(x) set. C numbers make an
-   element: 1 real, 2 complex. A row has two buffers of nfft complex samples, b behind a; what comes in lies in a. */
+/* Transforms along one axis for one precision; included by fft_nd.c with REAL, NAME(x) and FFTW(x) set. C numbers make
+   an element: 1 real, 2 complex. A row has two buffers of nfft complex samples, b behind a; what comes in lies in a. */
 
 typedef struct NAME(pair) { REAL v[2]; } NAME(pair);
 
@@ -90,7 +90,7 @@ static void NAME(store)(bool wide, REAL *row, int64_t ld, int64_t n, int64_t h, 
   else NAME(scatter_1)(row, ld, n, h, have, inner, w, add, y);
 }
 
-/* ---- one row: what is in a, transformed; gives the buffer that the result is in ------------------------------------ */
+/* ---- one row: what is in a, transformed; gives the buffer that the result is in ------------------------------ */
 
 static REAL *NAME(forward)(const rows *p, REAL *a, REAL *b)
 {
@@ -148,7 +148,7 @@ static REAL *NAME(backward)(const rows *p, REAL *a, REAL *b)
   return b;
 }
 
-/* ---- all rows of a pass ------------------------------------------------------------------------------------------------- */
+/* ---- all rows of a pass --------------------------------------------------------------------------------------- */
 
 static void NAME(pass)(const rows *p, bool adj, moho_scalar alpha, bool add, const void *x_, void *y_, char *work)
 {
@@ -159,8 +159,10 @@ static void NAME(pass)(const rows *p, bool adj, moho_scalar alpha, bool add, con
   const int64_t n = adj ? s->bins : s->n, m = adj ? s->n : s->bins, inner = s->inner;
   const int64_t h = adj ? s->after : s->before, g = adj ? s->before : s->after;
   const int64_t take = n < s->nfft ? n : s->nfft, have = m < s->nfft ? m : s->nfft;
-  const int64_t ld = (int64_t)(2 * p->row / sizeof *x), len = adj && !p->odd ? 2 * s->bins : wide_in ? 2 * s->nfft : s->nfft;
-  const int64_t width = inner < p->width ? inner : p->width, groups = (inner + width - 1) / width, total = s->outer * groups;
+  const int64_t ld = (int64_t)(2 * p->row / sizeof *x);
+  const int64_t len = adj && !p->odd ? 2 * s->bins : wide_in ? 2 * s->nfft : s->nfft;
+  const int64_t width = inner < p->width ? inner : p->width, groups = (inner + width - 1) / width,
+                total = s->outer * groups;
   const REAL re = (REAL)alpha.re, im = (REAL)alpha.im;
   int threads = team(total, s->outer * inner * s->nfft * 8);
   if (threads > p->slots) threads = p->slots;
@@ -181,12 +183,14 @@ static void NAME(pass)(const rows *p, bool adj, moho_scalar alpha, bool add, con
   }
 }
 
-/* FFTW_ESTIMATE: the same plan, so the same bits, in every run. The buffers are aligned as the work area's, and not touched. */
+/* FFTW_ESTIMATE: the same plan, so the same bits, in every run. The buffers are aligned as the work area's, and not
+ * touched. */
 static bool NAME(plan)(rows *p, void *a, void *b)
 {
   int n = (int)p->pass.nfft;
   if (p->pass.kind == FFT_CC || p->odd) {
-    p->fwd = p->odd ? FFTW(plan_dft_1d)(n, b, a, FFTW_FORWARD, FFTW_ESTIMATE) : FFTW(plan_dft_1d)(n, a, b, FFTW_FORWARD, FFTW_ESTIMATE);
+    p->fwd = p->odd ? FFTW(plan_dft_1d)(n, b, a, FFTW_FORWARD, FFTW_ESTIMATE)
+                    : FFTW(plan_dft_1d)(n, a, b, FFTW_FORWARD, FFTW_ESTIMATE);
     p->bwd = FFTW(plan_dft_1d)(n, a, b, FFTW_BACKWARD, FFTW_ESTIMATE);
   } else {
     p->fwd = FFTW(plan_dft_r2c_1d)(n, a, b, FFTW_ESTIMATE);

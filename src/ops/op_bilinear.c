@@ -21,7 +21,8 @@ static moho_status cell(const bilinear *a, int axis, int64_t i, double v, int64_
   char text[160];
   v -= 1;
   if (!(v >= 0 && v <= (double)n - 1))
-    return moho_fail_arg("iava", "expected positions from 1 to %" PRId64 " on axis %d of dims %s, got %g at point %" PRId64, n,
+    return moho_fail_arg("iava",
+                         "expected positions from 1 to %" PRId64 " on axis %d of dims %s, got %g at point %" PRId64, n,
                          axis + 1, moho_shape_text(&a->dims, text, sizeof text), v + 1, i + 1);
   *l = (int64_t)floor(v);
   if (*l > n - 2) *l = n > 1 ? n - 2 : 0;
@@ -36,7 +37,8 @@ static moho_status make_rows(bilinear *a, const double *v)
   int64_t n = a->points, d1 = a->dims.d[1];
   int64_t *start = malloc((size_t)(n + 1) * sizeof *start), *index = malloc((size_t)(4 * n + 1) * sizeof *index);
   double *weight = malloc((size_t)(4 * n + 1) * sizeof *weight);
-  moho_status st = start && index && weight ? MOHO_OK : moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " points", n);
+  moho_status st =
+      start && index && weight ? MOHO_OK : moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " points", n);
   for (int64_t i = 0; i <= n && !st; i++) start[i] = 4 * i;
   for (int64_t i = 0; i < n && !st; i++) {
     int64_t t, b, l, r;
@@ -80,8 +82,8 @@ static moho_status bilinear_init(moho_op *op)
   return st;
 }
 
-static moho_status bilinear_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
-                                  moho_array *y)
+static moho_status bilinear_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                                  const moho_array *x, moho_array *y)
 {
   const bilinear *a = (const bilinear *)op;
   return moho_sparse_apply(a->rows, on, dir, alpha, add, 1, a->inner, x, y);
@@ -104,9 +106,10 @@ static const moho_param bilinear_params[] = {
 const moho_opclass moho_op_bilinear_class = {
   .name = "bilinear",
   .title = "Bilinear",
-  .help = "y[i] = (1-u)(1-w) x[l,m] + (1-u) w x[l,m+1] + u (1-w) x[l+1,m] + u w x[l+1,m+1] at the points (l+u, m+w) = "
-          "iava[:,i] of the first two axes. Model dims, data (points, rest of dims). The adjoint adds where points share "
-          "samples. Receivers between grid points. After PyLops' Bilinear.",
+  .help =
+      "y[i] = (1-u)(1-w) x[l,m] + (1-u) w x[l,m+1] + u (1-w) x[l+1,m] + u w x[l+1,m+1] at the points (l+u, m+w) = "
+      "iava[:,i] of the first two axes. Model dims, data (points, rest of dims). The adjoint adds where points share "
+      "samples. Receivers between grid points. After PyLops' Bilinear.",
   .size = sizeof(bilinear),
   .params = bilinear_params,
   .init = bilinear_init,

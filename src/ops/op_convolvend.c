@@ -1,5 +1,5 @@
-/* Convolution along two or any axes, in the spectrum: the filter's taps lie at their lags modulo the padded sizes, which
-   are the axes' and the longest lag together, so that nothing wraps into the result. */
+/* Convolution along two or any axes, in the spectrum: the filter's taps lie at their lags modulo the padded sizes,
+   which are the axes' and the longest lag together, so that nothing wraps into the result. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,16 +39,20 @@ static moho_status place(convolvend *a)
     return moho_fail_arg("h", "expected a filter with %d axes, got shape %s", a->axes.n ? a->axes.n : a->dims.n,
                          moho_shape_text(s, text, sizeof text));
   if (s->n == 0 || moho_array_size(a->h) == 0)
-    return moho_fail_arg("h", "expected a filter with axes and taps, got shape %s", moho_shape_text(s, text, sizeof text));
+    return moho_fail_arg("h", "expected a filter with axes and taps, got shape %s",
+                         moho_shape_text(s, text, sizeof text));
   if (a->offset.n > 1 && a->offset.n != s->n)
-    return moho_fail_arg("offset", "expected 1 or %d positions, one for each axis of the filter, got %d", s->n, a->offset.n);
+    return moho_fail_arg("offset", "expected 1 or %d positions, one for each axis of the filter, got %d", s->n,
+                         a->offset.n);
   for (int i = 0; i < s->n; i++) {
     double v = a->axes.n ? a->axes.v[i] : i - s->n, o = a->offset.n == 0 ? 1 : a->offset.v[a->offset.n == 1 ? 0 : i];
-    MOHO_TRY(moho_leaf_axis_of("axes", v == floor(v) && fabs(v) < 100 ? (int64_t)v : 0, &a->dims, &a->axis[i], &outer, &inner));
+    MOHO_TRY(moho_leaf_axis_of("axes", v == floor(v) && fabs(v) < 100 ? (int64_t)v : 0, &a->dims, &a->axis[i], &outer,
+                               &inner));
     for (int k = 0; k < i; k++)
       if (a->axis[k] == a->axis[i])
         return moho_fail_arg("axes", "expected different axes, axis %d is there twice", a->axis[i] + 1);
-    if (o != floor(o) || fabs(o) > 1e9) return moho_fail_arg("offset", "expected whole positions near the filter, got %g", o);
+    if (o != floor(o) || fabs(o) > 1e9)
+      return moho_fail_arg("offset", "expected whole positions near the filter, got %g", o);
     a->center[i] = (int64_t)o - 1;
     /* lags reach from -center to size - 1 - center, those beyond the axis never from one sample to another */
     int64_t n = a->dims.d[a->axis[i]], ahead = a->center[i], behind = s->d[i] - 1 - a->center[i];
@@ -195,7 +199,8 @@ static void convolvend_describe(const moho_op *op, char *buf, size_t size)
   const convolvend *a = (const convolvend *)op;
   char text[160];
   int n = snprintf(buf, size, "axes");
-  for (int i = 0; i < a->n && n > 0 && (size_t)n < size; i++) n += snprintf(buf + n, size - (size_t)n, " %d", a->axis[i] + 1);
+  for (int i = 0; i < a->n && n > 0 && (size_t)n < size; i++)
+    n += snprintf(buf + n, size - (size_t)n, " %d", a->axis[i] + 1);
   if (n > 0 && (size_t)n < size)
     snprintf(buf + n, size - (size_t)n, ", filter %s", moho_shape_text(&a->h->shape, text, sizeof text));
 }
@@ -207,7 +212,8 @@ static const moho_param convolvend_params[] = {
   { "h", MOHO_P_ARRAY, offsetof(convolvend, h), true, 0, NULL,
     "the filter's taps, an axis for each of axes; complex ones want a complex dtype" },
   { "offset", MOHO_P_NUMBERS, offsetof(convolvend, offset), false, 0, NULL,
-    "indices of the filter's zero, from 1, for each of its axes or one for all: the middle ones for a blur without a shift; "
+    "indices of the filter's zero, from 1, for each of its axes or one for all: the middle ones for a blur without a "
+    "shift; "
     "1 when not given" },
   { "axes", MOHO_P_NUMBERS, offsetof(convolvend, axes), false, 0, NULL,
     "axes to convolve along, in the order of the filter's; the last ones when not given" },
@@ -221,9 +227,10 @@ static const moho_param convolvend_params[] = {
     .fini = convolvend_fini, \
   }
 
-CONVOLVE(convolve2d, "Convolve2D",
-         "y[k] = sum over m of h[m] x[k + offset - m] along two axes, zeros outside; the adjoint correlates. Model and data "
-         "dims. Blurring by a point-spread function, 2-d filters. Through FFTs. After PyLops' Convolve2D.");
+CONVOLVE(
+    convolve2d, "Convolve2D",
+    "y[k] = sum over m of h[m] x[k + offset - m] along two axes, zeros outside; the adjoint correlates. Model and data "
+    "dims. Blurring by a point-spread function, 2-d filters. Through FFTs. After PyLops' Convolve2D.");
 CONVOLVE(convolvend, "ConvolveND",
          "y[k] = sum over m of h[m] x[k + offset - m] along as many axes as the filter has, zeros outside; the adjoint "
          "correlates. Model and data dims. Through FFTs. After PyLops' ConvolveND.");

@@ -23,7 +23,8 @@ typedef struct fft_op {
 /* The i-th of a list that has one value for all, one for each of n, or none. */
 static moho_status of_list(const char *arg, const moho_numbers *v, int n, int i, double none, double *x)
 {
-  if (v->n > 1 && v->n != n) return moho_fail_arg(arg, "expected 1 or %d values, one for each of the axes, got %d", n, v->n);
+  if (v->n > 1 && v->n != n)
+    return moho_fail_arg(arg, "expected 1 or %d values, one for each of the axes, got %d", n, v->n);
   *x = v->n == 0 ? none : v->v[v->n == 1 ? 0 : i];
   return MOHO_OK;
 }
@@ -45,7 +46,8 @@ static moho_status place(fft_op *a, const char *arg, int i, int64_t axis)
   int64_t outer, inner;
   MOHO_TRY(moho_leaf_axis_of(arg, axis, &a->dims, &a->par.axis[i], &outer, &inner));
   for (int k = 0; k < i; k++)
-    if (a->par.axis[k] == a->par.axis[i]) return moho_fail_arg(arg, "expected different axes, axis %d is there twice", a->par.axis[i] + 1);
+    if (a->par.axis[k] == a->par.axis[i])
+      return moho_fail_arg(arg, "expected different axes, axis %d is there twice", a->par.axis[i] + 1);
   return MOHO_OK;
 }
 
@@ -59,7 +61,8 @@ static moho_status from_lists(fft_op *a)
   if (a->least && n != a->least) return moho_fail_arg("axes", "expected %d axes, got %d; use moho.fftnd", a->least, n);
   if (n > MOHO_MAXDIM) return moho_fail_arg("axes", "expected at most %d axes, got %d", MOHO_MAXDIM, n);
   if (a->axes.n == 0 && a->dims.n < n)
-    return moho_fail_arg("dims", "expected %d axes or more, got %d; give axes, or use %s", n, a->dims.n, n == 2 ? "moho.fft" : "moho.fft2d");
+    return moho_fail_arg("dims", "expected %d axes or more, got %d; give axes, or use %s", n, a->dims.n,
+                         n == 2 ? "moho.fft" : "moho.fft2d");
   p->n = a->nffts.n = a->samplings.n = n;
   for (int i = 0; i < n; i++) {
     v = a->axes.n ? a->axes.v[i] : i - n;
@@ -116,9 +119,12 @@ static moho_status init(moho_op *op, int least)
   fft_op *a = (fft_op *)op;
   const struct moho_fft_kernels *k = op->dom_ctx->be->k->fft;
   MOHO_TRY(moho_leaf_dtype(op));
-  if (!k || !k->fft_new) return moho_fail(MOHO_ENODEV, "no kernels for transforms on %s; use device = \"cpu\"", op->dom_ctx->name);
+  if (!k || !k->fft_new)
+    return moho_fail(MOHO_ENODEV, "no kernels for transforms on %s; use device = \"cpu\"", op->dom_ctx->name);
   if (a->real && moho_dtype_complex(op->dom_type))
-    return moho_fail_arg("real", "true is for a real model, dtype is %s; use dtype = \"%s\" (the spectrum is complex by itself), or real = false",
+    return moho_fail_arg("real",
+                         "true is for a real model, dtype is %s; use dtype = \"%s\" (the spectrum is complex by "
+                         "itself), or real = false",
                          moho_dtype_name(op->dom_type), moho_dtype_name(moho_dtype_real(op->dom_type)));
   MOHO_TRY(moho_leaf_shape(op, "dims", &a->dims));
   if (a->dims.n == 0) return moho_fail_arg("dims", "expected one axis or more, got none");
@@ -138,7 +144,8 @@ static void fft_work(const moho_op *op, moho_dir dir, moho_work *w)
   moho_work_add(w, op->dom_ctx, op->dom_ctx->be->k->fft->fft_work(((const fft_op *)op)->plan));
 }
 
-static moho_status fft_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+static moho_status fft_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
+                             moho_array *y)
 {
   const fft_op *a = (const fft_op *)op;
   const struct moho_fft_kernels *k = op->dom_ctx->be->k->fft;
@@ -151,9 +158,11 @@ static void fft_describe(const moho_op *op, char *buf, size_t size)
 {
   const fft_op *a = (const fft_op *)op;
   int n = snprintf(buf, size, "%s%s", a->par.n == 1 ? "axis" : "axes", "");
-  for (int i = 0; i < a->par.n && n > 0 && (size_t)n < size; i++) n += snprintf(buf + n, size - (size_t)n, " %d", a->par.axis[i] + 1);
+  for (int i = 0; i < a->par.n && n > 0 && (size_t)n < size; i++)
+    n += snprintf(buf + n, size - (size_t)n, " %d", a->par.axis[i] + 1);
   if (n > 0 && (size_t)n < size) n += snprintf(buf + n, size - (size_t)n, ", nfft");
-  for (int i = 0; i < a->par.n && n > 0 && (size_t)n < size; i++) n += snprintf(buf + n, size - (size_t)n, " %" PRId64, a->par.nfft[i]);
+  for (int i = 0; i < a->par.n && n > 0 && (size_t)n < size; i++)
+    n += snprintf(buf + n, size - (size_t)n, " %" PRId64, a->par.nfft[i]);
   if (a->real && n > 0 && (size_t)n < size) snprintf(buf + n, size - (size_t)n, ", real");
 }
 
@@ -164,46 +173,77 @@ static void fft_fini(moho_op *op)
 }
 
 #define DIMS { "dims", MOHO_P_SHAPE, offsetof(fft_op, dims), true, 0, NULL, "shape of the model" }
-#define NORM { "norm", MOHO_P_TEXT, offsetof(fft_op, norm), false, 0, "ortho|none|1/n", \
-    "factor of both directions: ortho (not given) 1 over the root of the number of samples, so that the adjoint is the inverse; none 1; 1/n" }
+#define NORM                                                                                                           \
+  { "norm",                                                                                                            \
+    MOHO_P_TEXT,                                                                                                       \
+    offsetof(fft_op, norm),                                                                                            \
+    false,                                                                                                             \
+    0,                                                                                                                 \
+    "ortho|none|1/n",                                                                                                  \
+    "factor of both directions: ortho (not given) 1 over the root of the number of samples, so that the adjoint is "   \
+    "the inverse; none 1; 1/n" }
 #define REAL { "real", MOHO_P_BOOL, offsetof(fft_op, real), false, 0, NULL, \
     "half the spectrum of a real model: nfft / 2 + 1 bins along the (last) axis, the inner ones times the root of 2" }
 
 static const moho_param one_params[] = {
   DIMS,
   { "axis", MOHO_P_INT, offsetof(fft_op, axis), false, -1, NULL, "axis to transform; the last when not given" },
-  { "nfft", MOHO_P_INT, offsetof(fft_op, nfft), false, 0, NULL, "samples of the transform: more pad the model with zeros, fewer cut it; the axis' when not given" },
+  { "nfft", MOHO_P_INT, offsetof(fft_op, nfft), false, 0, NULL,
+    "samples of the transform: more pad the model with zeros, fewer cut it; the axis' when not given" },
   { "sampling", MOHO_P_REAL, offsetof(fft_op, sampling), false, 1, NULL, "step along the axis (s, m), for A:f()" },
-  NORM, REAL,
-  { "ifftshift_before", MOHO_P_BOOL, offsetof(fft_op, before), false, 0, NULL, "the model's origin is in the middle of the axis" },
-  { "fftshift_after", MOHO_P_BOOL, offsetof(fft_op, after), false, 0, NULL, "frequency zero in the middle of the axis" },
+  NORM,
+  REAL,
+  { "ifftshift_before", MOHO_P_BOOL, offsetof(fft_op, before), false, 0, NULL,
+    "the model's origin is in the middle of the axis" },
+  { "fftshift_after", MOHO_P_BOOL, offsetof(fft_op, after), false, 0, NULL,
+    "frequency zero in the middle of the axis" },
   { 0 },
 };
 
 static const moho_param list_params[] = {
   DIMS,
-  { "axes", MOHO_P_NUMBERS, offsetof(fft_op, axes), false, 0, NULL, "axes to transform, the one of half a spectrum last; the last two or three when not given" },
-  { "nffts", MOHO_P_NUMBERS, offsetof(fft_op, nffts), false, 0, NULL, "samples of the transforms, for each axis or one for all; the axes' when not given" },
-  { "sampling", MOHO_P_NUMBERS, offsetof(fft_op, samplings), false, 0, NULL, "steps along the axes (s, m), for A:f(i); 1 when not given" },
-  NORM, REAL,
-  { "ifftshift_before", MOHO_P_FLAGS, offsetof(fft_op, befores), false, 0, NULL, "the model's origin is in the middle: for each axis, or one for all" },
-  { "fftshift_after", MOHO_P_FLAGS, offsetof(fft_op, afters), false, 0, NULL, "frequency zero in the middle: for each axis, or one for all" },
+  { "axes", MOHO_P_NUMBERS, offsetof(fft_op, axes), false, 0, NULL,
+    "axes to transform, the one of half a spectrum last; the last two or three when not given" },
+  { "nffts", MOHO_P_NUMBERS, offsetof(fft_op, nffts), false, 0, NULL,
+    "samples of the transforms, for each axis or one for all; the axes' when not given" },
+  { "sampling", MOHO_P_NUMBERS, offsetof(fft_op, samplings), false, 0, NULL,
+    "steps along the axes (s, m), for A:f(i); 1 when not given" },
+  NORM,
+  REAL,
+  { "ifftshift_before", MOHO_P_FLAGS, offsetof(fft_op, befores), false, 0, NULL,
+    "the model's origin is in the middle: for each axis, or one for all" },
+  { "fftshift_after", MOHO_P_FLAGS, offsetof(fft_op, afters), false, 0, NULL,
+    "frequency zero in the middle: for each axis, or one for all" },
   { 0 },
 };
 
-#define FFT(NAME, TITLE, INIT, PARAMS, HELP) \
-  const moho_opclass moho_op_##NAME##_class = { \
-    .name = #NAME, .title = TITLE, .help = HELP, .size = sizeof(fft_op), .params = PARAMS, .init = INIT, .work = fft_work, \
-    .apply = fft_apply, .describe = fft_describe, .fini = fft_fini, \
+#define FFT(NAME, TITLE, INIT, PARAMS, HELP)                                                                           \
+  const moho_opclass moho_op_##NAME##_class = {                                                                        \
+    .name = #NAME,                                                                                                     \
+    .title = TITLE,                                                                                                    \
+    .help = HELP,                                                                                                      \
+    .size = sizeof(fft_op),                                                                                            \
+    .params = PARAMS,                                                                                                  \
+    .init = INIT,                                                                                                      \
+    .work = fft_work,                                                                                                  \
+    .apply = fft_apply,                                                                                                \
+    .describe = fft_describe,                                                                                          \
+    .fini = fft_fini,                                                                                                  \
   }
 
 FFT(fft, "FFT", init_1, one_params,
-    "y[k] = c sum over n of x[n] exp(-2 pi i k n / nfft) along one axis; the adjoint has exp(+) and the same factor. Model dims, real or complex (dtype is "
-    "the model's); data complex, nfft samples along the axis, nfft / 2 + 1 with real = true. A:f() gives the frequencies. A real model's adjoint is the real "
+    "y[k] = c sum over n of x[n] exp(-2 pi i k n / nfft) along one axis; the adjoint has exp(+) and the same factor. "
+    "Model dims, real or complex (dtype is "
+    "the model's); data complex, nfft samples along the axis, nfft / 2 + 1 with real = true. A:f() gives the "
+    "frequencies. A real model's adjoint is the real "
     "part: <Ax, y> and <x, A'y> then agree in their real parts. After PyLops' FFT.");
 FFT(fft2d, "FFT2D", init_2, list_params,
-    "The Fourier transform along two axes: f-k filters, spectra. Model dims, real or complex (dtype is the model's); data complex, nffts samples along "
-    "the axes, half of the last with real = true. A:f(i) gives the frequencies of the i-th of axes. After PyLops' FFT2D.");
+    "The Fourier transform along two axes: f-k filters, spectra. Model dims, real or complex (dtype is the model's); "
+    "data complex, nffts samples along "
+    "the axes, half of the last with real = true. A:f(i) gives the frequencies of the i-th of axes. After PyLops' "
+    "FFT2D.");
 FFT(fftnd, "FFTND", init_nd, list_params,
-    "The Fourier transform along any axes, the last three when not given. Model dims, real or complex (dtype is the model's); data complex, nffts "
-    "samples along the axes, half of the last with real = true. A:f(i) gives the frequencies of the i-th of axes. After PyLops' FFTND.");
+    "The Fourier transform along any axes, the last three when not given. Model dims, real or complex (dtype is the "
+    "model's); data complex, nffts "
+    "samples along the axes, half of the last with real = true. A:f(i) gives the frequencies of the i-th of axes. "
+    "After PyLops' FFTND.");

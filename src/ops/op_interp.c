@@ -1,5 +1,5 @@
-/* Interpolation at fractional positions of one axis: nearest and linear as sparse rows, sinc as a matrix. The adjoint adds
-   where positions share samples. */
+/* Interpolation at fractional positions of one axis: nearest and linear as sparse rows, sinc as a matrix. The adjoint
+   adds where positions share samples. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,8 @@ static moho_status positions(interp *a, bool clamp, moho_array **host)
   moho_array *given = a->iava ? a->iava : a->index;
   double last = (double)a->dims.d[a->at] - 1;
   if (given->shape.n > 1)
-    return moho_fail_arg(arg, "expected a list of positions, got shape %s", moho_shape_text(&given->shape, text, sizeof text));
+    return moho_fail_arg(arg, "expected a list of positions, got shape %s",
+                         moho_shape_text(&given->shape, text, sizeof text));
   if (moho_dtype_complex(given->type))
     return moho_fail_arg(arg, "expected real positions, got %s", moho_dtype_name(given->type));
   MOHO_TRY(moho_param_host(given, MOHO_F64, host));
@@ -39,8 +40,9 @@ static moho_status positions(interp *a, bool clamp, moho_array **host)
       a->clamped++;
     }
     if (v[i] >= -0.5 && v[i] <= last + 0.5 && (!clamp || (v[i] >= 0 && last >= 0))) continue;
-    moho_status st = moho_fail_arg(arg, "expected positions from 1 to %" PRId64 " (axis %d of dims %s), got %g at %" PRId64,
-                                   a->dims.d[a->at], a->at + 1, moho_shape_text(&a->dims, text, sizeof text), v[i] + 1, i + 1);
+    moho_status st =
+        moho_fail_arg(arg, "expected positions from 1 to %" PRId64 " (axis %d of dims %s), got %g at %" PRId64,
+                      a->dims.d[a->at], a->at + 1, moho_shape_text(&a->dims, text, sizeof text), v[i] + 1, i + 1);
     moho_array_unref(*host);
     *host = NULL;
     return st;
@@ -58,7 +60,8 @@ static moho_status make_sparse(interp *a, bool linear)
   const double *v = moho_array_data(host);
   int64_t *start = malloc((size_t)(m + 1) * sizeof *start), *index = malloc((size_t)(per * m + 1) * sizeof *index);
   double *weight = malloc((size_t)(per * m + 1) * sizeof *weight);
-  moho_status st = start && index && weight ? MOHO_OK : moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " positions", m);
+  moho_status st =
+      start && index && weight ? MOHO_OK : moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " positions", m);
   for (int64_t i = 0; i <= m && !st; i++) start[i] = per * i;
   for (int64_t i = 0; i < m && !st; i++) {
     int64_t l = (int64_t)(linear ? floor(v[i]) : nearbyint(v[i]));
@@ -116,7 +119,8 @@ static moho_status interp_init(moho_op *op)
 {
   interp *a = (interp *)op;
   if (!a->iava == !a->index)
-    return moho_fail_arg("iava", a->iava ? "expected once: index is the same" : "missing: the positions along the axis, from 1");
+    return moho_fail_arg("iava", a->iava ? "expected once: index is the same"
+                                         : "missing: the positions along the axis, from 1");
   MOHO_TRY(moho_leaf_dtype(op));
   MOHO_TRY(moho_leaf_shape(op, "dims", &a->dims));
   MOHO_TRY(moho_leaf_axis(a->axis, &a->dims, &a->at, &a->outer, &a->inner));
@@ -126,8 +130,8 @@ static moho_status interp_init(moho_op *op)
 }
 
 /* A last axis takes the array for the matrix: y = x A'; others a product for each of the outer ones. */
-static moho_status sinc_apply(const interp *a, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
-                              moho_array *y)
+static moho_status sinc_apply(const interp *a, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y)
 {
   const moho_op *op = &a->op;
   const struct moho_dense_kernels *k = op->dom_ctx->be->k->dense;
@@ -143,8 +147,8 @@ static moho_status sinc_apply(const interp *a, moho_lane *on, moho_dir dir, moho
   return MOHO_OK;
 }
 
-static moho_status interp_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
-                                moho_array *y)
+static moho_status interp_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                                const moho_array *x, moho_array *y)
 {
   const interp *a = (const interp *)op;
   if (a->a) return sinc_apply(a, on, dir, alpha, add, x, y);
@@ -171,7 +175,8 @@ static const moho_param interp_params[] = {
   { "dims", MOHO_P_SHAPE, offsetof(interp, dims), true, 0, NULL, "shape of the model" },
   { "iava", MOHO_P_ARRAY, offsetof(interp, iava), false, 0, NULL,
     "positions along the axis, from 1, with fractions, in any order, with repetitions" },
-  { "index", MOHO_P_ARRAY, offsetof(interp, index), false, 0, NULL, "the same under the name that moho.restriction has for it" },
+  { "index", MOHO_P_ARRAY, offsetof(interp, index), false, 0, NULL,
+    "the same under the name that moho.restriction has for it" },
   { "axis", MOHO_P_INT, offsetof(interp, axis), false, -1, NULL, "axis to interpolate; the last when not given" },
   { "kind", MOHO_P_TEXT, offsetof(interp, kind), false, 0, "linear|nearest|sinc",
     "linear (not given) between neighbours; nearest, halves to the even index from 0; sinc of all samples" },
@@ -181,10 +186,12 @@ static const moho_param interp_params[] = {
 const moho_opclass moho_op_interp_class = {
   .name = "interp",
   .title = "Interp",
-  .help = "y[i] = x(iava[i]) along one axis: linear (1 - w) x[l] + w x[l+1], the nearest sample, or sum over j of x[j] "
-          "sinc(iava[i] - j). Model dims, data dims with as many samples on that axis as iava has. Linear positions beyond the "
-          "last sample are taken there (print says how many). The adjoint adds where positions share samples. Irregular "
-          "traces. After PyLops' Interp (which gives the positions back too and refuses repeated ones).",
+  .help =
+      "y[i] = x(iava[i]) along one axis: linear (1 - w) x[l] + w x[l+1], the nearest sample, or sum over j of x[j] "
+      "sinc(iava[i] - j). Model dims, data dims with as many samples on that axis as iava has. Linear positions beyond "
+      "the "
+      "last sample are taken there (print says how many). The adjoint adds where positions share samples. Irregular "
+      "traces. After PyLops' Interp (which gives the positions back too and refuses repeated ones).",
   .size = sizeof(interp),
   .params = interp_params,
   .init = interp_init,

@@ -1,6 +1,6 @@
 /* Post-stack modelling: a wavelet on the derivative of the logarithm of impedance along time, the first axis. The
-   derivative is two sparse entries a row; the wavelet a convolution, or a matrix where it varies with time; explicit makes
-   one matrix of both. */
+   derivative is two sparse entries a row; the wavelet a convolution, or a matrix where it varies with time; explicit
+   makes one matrix of both. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static moho_status make_derivative(poststack *a)
   int64_t n = a->nt0, k = 0;
   int64_t *start = malloc((size_t)(n + 1) * sizeof *start), *index = malloc((size_t)(2 * n + 2) * sizeof *index);
   double *weight = malloc((size_t)(2 * n + 2) * sizeof *weight);
-  moho_status st = start && index && weight ? MOHO_OK : moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " samples", n);
+  moho_status st =
+      start && index && weight ? MOHO_OK : moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " samples", n);
   for (int64_t i = 0; i < n && !st; i++) {
     start[i] = k;
     k += row(a, i, index + k, weight + k);
@@ -81,7 +82,8 @@ static moho_status make_matrix(poststack *a)
       int64_t first = j - centre < 0 ? 0 : j - centre, last = j - centre + nw < n ? j - centre + nw : n;
       int k = a->explicit_ ? row(a, j, col, weight) : 1;
       for (int64_t i = first; i < last; i++)
-        for (int e = 0; e < k; e++) m[i * n + (a->explicit_ ? col[e] : j)] += wj[i - j + centre] * (a->explicit_ ? weight[e] : 1);
+        for (int e = 0; e < k; e++)
+          m[i * n + (a->explicit_ ? col[e] : j)] += wj[i - j + centre] * (a->explicit_ ? weight[e] : 1);
     }
     st = moho_op_new("matrix", &a->w);
   }
@@ -103,9 +105,12 @@ static moho_status poststack_init(moho_op *op)
   if (a->nt0 < 1) return moho_fail_arg("nt0", "expected 1 sample or more, got %" PRId64, a->nt0);
   if (a->spatdims.n >= MOHO_MAXDIM)
     return moho_fail_arg("spatdims", "expected at most %d axes beside time, got %d", MOHO_MAXDIM - 1, a->spatdims.n);
-  if (moho_dtype_complex(a->wav->type)) return moho_fail_arg("wav", "expected real values, got %s", moho_dtype_name(a->wav->type));
+  if (moho_dtype_complex(a->wav->type))
+    return moho_fail_arg("wav", "expected real values, got %s", moho_dtype_name(a->wav->type));
   if (!(s->n == 1 || (s->n == 2 && s->d[0] == a->nt0)) || s->d[s->n - 1] % 2 == 0)
-    return moho_fail_arg("wav", "expected an odd number of samples, or (%" PRId64 ", an odd number), a wavelet for each of nt0, got shape %s",
+    return moho_fail_arg("wav",
+                         "expected an odd number of samples, or (%" PRId64
+                         ", an odd number), a wavelet for each of nt0, got shape %s",
                          a->nt0, moho_shape_text(s, text, sizeof text));
   moho_shape dims = { 1 + a->spatdims.n, { a->nt0 } };
   for (int i = 0; i < a->spatdims.n; i++) dims.d[1 + i] = a->spatdims.d[i];
@@ -128,8 +133,8 @@ static void poststack_work(const moho_op *op, moho_dir dir, moho_work *w)
   moho_op_work(a->w, dir, w);
 }
 
-static moho_status poststack_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
-                                   moho_array *y)
+static moho_status poststack_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                                   const moho_array *x, moho_array *y)
 {
   const poststack *a = (const poststack *)op;
   moho_array mid;
@@ -163,7 +168,8 @@ static const moho_param poststack_params[] = {
   { "wav", MOHO_P_ARRAY, offsetof(poststack, wav), true, 0, NULL,
     "the wavelet, an odd number of samples, zero in the middle; or (nt0, samples), one for each time" },
   { "nt0", MOHO_P_INT, offsetof(poststack, nt0), true, 0, NULL, "samples of time" },
-  { "spatdims", MOHO_P_SHAPE, offsetof(poststack, spatdims), false, 0, NULL, "shape of the axes behind time; none when not given" },
+  { "spatdims", MOHO_P_SHAPE, offsetof(poststack, spatdims), false, 0, NULL,
+    "shape of the axes behind time; none when not given" },
   { "explicit", MOHO_P_BOOL, offsetof(poststack, explicit_), false, 0, NULL, "as one dense matrix (nt0, nt0)" },
   { "kind", MOHO_P_TEXT, offsetof(poststack, kind), false, 0, "centered|forward",
     "of the derivative: centered (not given), zero in the first and last sample, or forward, zero in the last" },
@@ -173,9 +179,11 @@ static const moho_param poststack_params[] = {
 const moho_opclass moho_op_poststack_linear_modelling_class = {
   .name = "poststack_linear_modelling",
   .title = "PoststackLinearModelling",
-  .help = "d = W D m: the wavelet on the time derivative (a step of 1) of m, the logarithm of acoustic impedance; the factor 1/2 "
-          "of reflectivity belongs to the wavelet. Time is the first axis: model and data (nt0, spatdims). After PyLops' "
-          "PoststackLinearModelling.",
+  .help =
+      "d = W D m: the wavelet on the time derivative (a step of 1) of m, the logarithm of acoustic impedance; the "
+      "factor 1/2 "
+      "of reflectivity belongs to the wavelet. Time is the first axis: model and data (nt0, spatdims). After PyLops' "
+      "PoststackLinearModelling.",
   .size = sizeof(poststack),
   .params = poststack_params,
   .init = poststack_init,

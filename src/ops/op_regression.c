@@ -48,31 +48,34 @@ static moho_status linear_init(moho_op *op)
   return regression_init(op);
 }
 
-static moho_status regression_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
-                                    moho_array *y)
+static moho_status regression_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                                    const moho_array *x, moho_array *y)
 {
   const regression *r = (const regression *)op;
-  return op->dom_ctx->be->k->dense->gemm(on, op->dom_type, dir, op->ran.d[0], op->dom.d[0], 1, alpha, moho_array_data(r->a),
-                                         moho_array_data(x), add, moho_array_data(y));
+  return op->dom_ctx->be->k->dense->gemm(on, op->dom_type, dir, op->ran.d[0], op->dom.d[0], 1, alpha,
+                                         moho_array_data(r->a), moho_array_data(x), add, moho_array_data(y));
 }
 
 static void regression_fini(moho_op *op) { moho_array_unref(((regression *)op)->a); }
 
 static const moho_param regression_params[] = {
-  { "taxis", MOHO_P_ARRAY, offsetof(regression, taxis), true, 0, NULL, "times (or other abscissae) of the data, in any order" },
+  { "taxis", MOHO_P_ARRAY, offsetof(regression, taxis), true, 0, NULL,
+    "times (or other abscissae) of the data, in any order" },
   { "order", MOHO_P_INT, offsetof(regression, order), true, 0, NULL, "order of the polynomial, 0 or more" },
   { 0 },
 };
 
 static const moho_param linear_params[] = {
-  { "taxis", MOHO_P_ARRAY, offsetof(regression, taxis), true, 0, NULL, "times (or other abscissae) of the data, in any order" },
+  { "taxis", MOHO_P_ARRAY, offsetof(regression, taxis), true, 0, NULL,
+    "times (or other abscissae) of the data, in any order" },
   { 0 },
 };
 
 const moho_opclass moho_op_regression_class = {
   .name = "regression",
   .title = "Regression",
-  .help = "y[i] = sum over j from 0 to order of x[j+1] t[i]^j. Model (order + 1): the coefficients, lowest first; data (#taxis). "
+  .help = "y[i] = sum over j from 0 to order of x[j+1] t[i]^j. Model (order + 1): the coefficients, lowest first; data "
+          "(#taxis). "
           "Least squares with it fits a trend. After PyLops' Regression.",
   .size = sizeof(regression),
   .params = regression_params,
@@ -84,7 +87,8 @@ const moho_opclass moho_op_regression_class = {
 const moho_opclass moho_op_linear_regression_class = {
   .name = "linear_regression",
   .title = "LinearRegression",
-  .help = "y[i] = x[1] + x[2] t[i]. Model (2): intercept and slope; data (#taxis). Least squares with it fits a line. After "
+  .help = "y[i] = x[1] + x[2] t[i]. Model (2): intercept and slope; data (#taxis). Least squares with it fits a line. "
+          "After "
           "PyLops' LinearRegression.",
   .size = sizeof(regression),
   .params = linear_params,

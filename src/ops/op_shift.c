@@ -109,7 +109,8 @@ static void shift_fini(moho_op *op) { moho_filter_free(&((shift *)op)->filter); 
 static const moho_param shift_params[] = {
   { "dims", MOHO_P_SHAPE, offsetof(shift, dims), true, 0, NULL, "shape of the model and the data" },
   { "shift", MOHO_P_ARRAY, offsetof(shift, by), true, 0, NULL,
-    "delay, positive to later samples, in the unit of sampling: one number, or one for each trace (dims without the axis)" },
+    "delay, positive to later samples, in the unit of sampling: one number, or one for each trace (dims without the "
+    "axis)" },
   { "axis", MOHO_P_INT, offsetof(shift, axis), false, -1, NULL, "axis to shift along; the last when not given" },
   { "nfft", MOHO_P_INT, offsetof(shift, nfft), false, 0, NULL,
     "samples of the transform: what is shifted out of them comes in at the other end; the axis' when not given" },
@@ -121,7 +122,8 @@ static const moho_param shift_params[] = {
 const moho_opclass moho_op_shift_class = {
   .name = "shift",
   .title = "Shift",
-  .help = "y(t) = x(t - shift) along one axis, by exp(-2 pi i f shift) in the spectrum; circular within nfft samples. Model "
+  .help = "y(t) = x(t - shift) along one axis, by exp(-2 pi i f shift) in the spectrum; circular within nfft samples. "
+          "Model "
           "and data dims. Static corrections, blending delays. After PyLops' Shift.",
   .size = sizeof(shift),
   .params = shift_params,

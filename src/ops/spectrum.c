@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include "ops/spectrum.h"
 
-moho_status moho_filter_transform(const moho_op *op, const moho_shape *dims, int n, const int *axes, const int64_t *nffts,
-                                  moho_filter *f)
+moho_status moho_filter_transform(const moho_op *op, const moho_shape *dims, int n, const int *axes,
+                                  const int64_t *nffts, moho_filter *f)
 {
   const struct moho_dense_kernels *k = op->dom_ctx->be->k->dense;
   moho_op *t = NULL;

@@ -9,10 +9,10 @@ typedef struct moho_filter {
   int64_t outer, n, inner;
 } moho_filter;
 
-/* The transform of op's model (its contexts and dtype) along `axes` (0-based) with nffts samples; a real model has half a
-   spectrum along the last of them. ENODEV with words when the device lacks the kernels. */
-moho_status moho_filter_transform(const moho_op *op, const moho_shape *dims, int n, const int *axes, const int64_t *nffts,
-                                  moho_filter *f);
+/* The transform of op's model (its contexts and dtype) along `axes` (0-based) with nffts samples; a real model has half
+   a spectrum along the last of them. ENODEV with words when the device lacks the kernels. */
+moho_status moho_filter_transform(const moho_op *op, const moho_shape *dims, int n, const int *axes,
+                                  const int64_t *nffts, moho_filter *f);
 /* Host factors (c128), taken over as they are needed; n of them, for bins of axis `from` to axis `to` (0-based). */
 moho_status moho_filter_factors(moho_filter *f, int from, int to, const moho_array *h);
 void moho_filter_work(const moho_filter *f, moho_work *w);
