@@ -123,8 +123,12 @@ local function cosine(deg) return math.cos(math.rad(deg)) end
 local v = { "v", "numbers", need = true, help = "velocity (m/s)" }
 local theta = { "theta", "numbers", need = true, help = "angles from the vertical (degrees)" }
 local phi = { "phi", "numbers", default = 0, help = "azimuths from x to y (degrees)" }
-local function slowness(word) return { word, "numbers", default = 0, help = "slowness (s/m) along " .. word:sub(2, 2) } end
-local function curvature(word) return { word, "numbers", default = 0, help = "curvature (s/m^2) along " .. word:sub(3) } end
+local function slowness(word)
+  return { word, "numbers", default = 0, help = "slowness along " .. word:sub(2, 2) .. " (s/m)" }
+end
+local function curvature(word)
+  return { word, "numbers", default = 0, help = "curvature along " .. word:sub(3) .. " (s/m^2)" }
+end
 local function velocity(word, help) return { word, "numbers", need = true, help = help } end
 
 event("linear2d", "Linear events in a 2-D gather.", "t(x) = t0 + sin(theta) x / v", 2, { "t0", "v", "theta", "amp" },

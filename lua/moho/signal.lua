@@ -115,7 +115,8 @@ declare{
   args = {
     a_arg, dims_arg, { "f", "numbers", need = true, help = "{f1, f2, f3, f4} or {low, high} (Hz)" }, dt_arg, axis_arg,
     { "order", "integer", default = 4, min = 1, max = 50, help = "of the Butterworth filter" },
-    { "pad", "integer", min = 0, help = "zeros behind the traces, as many as samples when not given: no wrap-around" }, dtype_arg, device_arg,
+    { "pad", "integer", min = 0, help = "zeros behind the traces, as many as samples when not given: no wrap-around" },
+    dtype_arg, device_arg,
   },
   returns = "array like a, or operator", errors = "frequencies that do not rise",
   source = "gain |H(f)| = 1 / sqrt((1 + (low/f)^2n) (1 + (f/high)^2n)) for the Butterworth filter, phase zero",
@@ -336,7 +337,8 @@ declare{
   args = {
     a_arg, dims_arg, { "to", "number", need = true, help = "the new step (s)" }, dt_arg, axis_arg,
     { "n", "integer", min = 1, help = "samples of the result; as many as fit in the time of the data when not given" },
-    { "pad", "integer", min = 0, help = "zeros behind the traces, as many as samples when not given: no wrap-around" }, dtype_arg, device_arg,
+    { "pad", "integer", min = 0, help = "zeros behind the traces, as many as samples when not given: no wrap-around" },
+    dtype_arg, device_arg,
   },
   returns = "array with another length of the axis, or operator", errors = "steps without a ratio of whole numbers",
   call = function(o)

@@ -33,8 +33,7 @@ local call = schema.fn{
       "like are of one axis.",
   args = {
     { "n", "shape", need = true, help = "samples: a number, or one for each axis" },
-    { "ntap", "numbers", need = true, help = "samples of the edges: a number for all axes, or one for each; 0 leaves " ..
-      "an axis as it is" },
+    { "ntap", "numbers", need = true, help = "samples of the edges: a number for all axes, or one for each (0: none)" },
     { "kind", "string", default = "hanning", choices = kinds, help = "how the edges rise" },
     { "dtype", "dtype", default = "f64", help = "element type" },
       { "device", "device", default = "cpu", help = "where it is made" },
