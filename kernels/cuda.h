@@ -15,6 +15,8 @@ typedef struct moho_host {
   size_t (*dtype_size)(moho_dtype t);
   void *(*lane_take)(moho_lane *lane, size_t bytes);
   bool (*stopped)(void);
+  moho_status (*block_new)(moho_ctx *c, size_t bytes, moho_block **b);
+  void (*block_unref)(moho_block *b);
 } moho_host;
 
 /* The module's one symbol. NULL: built for another core; its own number is then in *abi. */

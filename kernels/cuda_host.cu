@@ -21,6 +21,8 @@ moho_status moho_fail(moho_status st, const char *fmt, ...)
 size_t moho_dtype_size(moho_dtype t) { return cuda_host->dtype_size(t); }
 void *moho_lane_take(moho_lane *lane, size_t bytes) { return cuda_host->lane_take(lane, bytes); }
 bool moho_stopped(void) { return cuda_host->stopped(); }
+moho_status moho_block_new(moho_ctx *c, size_t bytes, moho_block **b) { return cuda_host->block_new(c, bytes, b); }
+void moho_block_unref(moho_block *b) { cuda_host->block_unref(b); }
 
 moho_status cuda_failed(cudaError_t e, const char *call)
 {
