@@ -8,7 +8,15 @@ struct cuda_dev {
   int ordinal;
 };
 
-static const moho_kernels cuda_kernels = {};
+extern "C" const struct moho_vec_kernels moho_cuda_vec;
+
+static moho_kernels all_kernels()
+{
+  moho_kernels k = {};
+  k.vec = &moho_cuda_vec;
+  return k;
+}
+static const moho_kernels cuda_kernels = all_kernels();
 
 /* Calls act on the current device of the thread; each entry makes its own current. */
 #define CUDA_ON(dev) CUDA_TRY(cudaSetDevice(((const cuda_dev *)(dev))->ordinal))

@@ -51,6 +51,7 @@ endif
 cuda_sources =
 cuda_sources += %D%/cuda.cu
 cuda_sources += %D%/cuda_host.cu
+cuda_sources += %D%/vec_cuda.cu
 libmoho_la_SOURCES += %D%/cuda.h %D%/cuda_host.h
 EXTRA_DIST += $(cuda_sources) %D%/cuda_module.c %D%/nocuda.c
 
@@ -66,12 +67,14 @@ AM_V_NVCC = $(am__v_NVCC_@AM_V@)
 am__v_NVCC_ = $(am__v_NVCC_@AM_DEFAULT_V@)
 am__v_NVCC_0 = @echo "  NVCC    " $@;
 am__v_NVCC_1 =
-NVCOMPILE = $(NVCC) -forward-unknown-to-host-compiler -std=c++20 $(NVCC_WARN) $(NVCCFLAGS) $(NVCC_GENCODE) \
+NVCOMPILE = $(NVCC) -forward-unknown-to-host-compiler -std=c++20 $(NVCC_WARN) $(NVCCFLAGS) $(NVCC_FILE) $(NVCC_GENCODE) \
   $(AM_CPPFLAGS) $(CPPFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off $(SANITIZE)
 SUFFIXES = .cu .cuo
 .cu.cuo:
 	@$(MKDIR_P) $(@D)
 	$(AM_V_NVCC)$(NVCOMPILE) -MMD -MP -MT $@ -MF $@.d -c $< -o $@
+# Where the CPU's bits are wanted, nothing is contracted to fused multiply-adds.
+%D%/vec_cuda.cuo: NVCC_FILE = -fmad=false
 -include $(wildcard $(cuda_objects:=.d))
 
 moho-cuda.so: $(cuda_objects)

@@ -1,5 +1,7 @@
 /* Vector kernels of the CPU. Pointwise ones run over any split of the elements; reductions over fixed slots of elements in
    double, added in order: the same bits on any number of threads. */
+/* Square roots and roundings are single instructions when nobody asks for errno. */
+#pragma GCC optimize("no-math-errno", "no-trapping-math")
 #include <omp.h>
 #include <stdlib.h>
 #include "vec_slots.h"

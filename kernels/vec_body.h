@@ -3,7 +3,7 @@
 
 /* ---- pointwise: contiguous operands, one of them a number, or any strides ------------------ */
 
-#define LOOP(expr) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) expr
+#define LOOP(...) _Pragma("omp simd") for (int64_t i = 0; i < n; i++) __VA_ARGS__
 
 static void NAME(run_fill)(const moho_nd *v, const run *r, const void *par)
 {
@@ -63,7 +63,7 @@ BINARY(atan2, T)
 #undef BINARY
 
 #define UNARY(f, OUT)                                                                           \
-  static void NAME(run_##f)(const moho_nd *v, const run *r, const void *par)                    \
+  MOHO_WIDE static void NAME(run_##f)(const moho_nd *v, const run *r, const void *par)                    \
   {                                                                                             \
     OUT *y = (OUT *)v->p[0] + r->off[0];                                                        \
     const T *a = (const T *)v->p[1] + r->off[1];                                                \
@@ -113,7 +113,10 @@ static void NAME(run_where)(const moho_nd *v, const run *r, const void *par)
   const T *a = (const T *)v->p[2] + r->off[2], *b = (const T *)v->p[3] + r->off[3];
   int64_t s = r->s[0], sm = r->s[1], sa = r->s[2], sb = r->s[3], n = r->n;
   (void)par;
-  if (s == 1 && sm == 1 && sa == 1 && sb == 1) LOOP(y[i] = m[i] ? a[i] : b[i]);
+  /* both are read, so that choosing needs no branch */
+  if (s == 1 && sm == 1 && sa == 1 && sb == 1) LOOP({ T p = a[i], q = b[i]; y[i] = m[i] ? p : q; })
+  else if (s == 1 && sm == 1 && sa == 1 && sb == 0) { T q = *b; LOOP({ T p = a[i]; y[i] = m[i] ? p : q; }) }
+  else if (s == 1 && sm == 1 && sa == 0 && sb == 1) { T p = *a; LOOP({ T q = b[i]; y[i] = m[i] ? p : q; }) }
   else for (int64_t i = 0; i < n; i++) y[i * s] = m[i * sm] ? a[i * sa] : b[i * sb];
 }
 
@@ -298,19 +301,17 @@ static void NAME(slot_max)(const moho_nd *v, const run *r, slot *a)
 static void NAME(slot_place)(const moho_nd *v, const run *r, slot *a)
 {
   const T *base = v->p[0], *x = base + r->off[0];
-  int largest = a->par[0] != 0;
-  int64_t best = a->at, off = (int64_t)a->par[3];
-  T m = best < 0 ? x[0] : base[off];
-  for (int64_t i = 0; i < r->n; i++) {
-    T t = x[i * r->s[0]];
-    if ((largest ? t > m : t < m) || best < 0 || (NAME(nan)(t) && !NAME(nan)(m))) {
-      m = t;
-      best = r->first + i;
-      off = r->off[0] + i * r->s[0];
-    }
+  int largest = a->par[0] != 0, nan;
+  int64_t i = 0, s = r->s[0];
+  T m = NAME(extreme_row)(x, s, r->n, largest, &nan);
+  if (a->at >= 0) {                      /* an earlier run's stays unless this one has a better */
+    T old = base[(int64_t)a->par[3]];
+    if (NAME(nan)(old) || !(nan || (largest ? m > old : m < old))) return;
   }
-  a->at = best;
-  a->par[3] = (double)off;
+  if (nan) while (!NAME(nan)(x[i * s])) i++;
+  else while (x[i * s] != m) i++;
+  a->at = r->first + i;
+  a->par[3] = (double)(r->off[0] + i * s);
 }
 
 /* Whether b's place is better than a's. */
@@ -404,13 +405,15 @@ static void NAME(tile_row)(moho_reduce f, NAME(tile) *a, const T *x, int64_t k0,
     }
     case MOHO_ARGMIN:
     case MOHO_ARGMAX:
-      a->t[0] = y[0];
-      a->at[0] = k0;
-      for (int64_t k = 1; k < n; k++)
-        if ((f == MOHO_ARGMAX ? y[k * sk] > a->t[0] : y[k * sk] < a->t[0]) || (NAME(nan)(y[k * sk]) && !NAME(nan)(a->t[0]))) {
-          a->t[0] = y[k * sk];
-          a->at[0] = k0 + k;
-        }
+      {
+        int nan;
+        int64_t k = 0;
+        a->t[0] = NAME(extreme_row)(y, sk, n, f == MOHO_ARGMAX, &nan);
+        if (nan) while (!NAME(nan)(y[k * sk])) k++;
+        else while (y[k * sk] != a->t[0]) k++;
+        a->t[0] = y[k * sk];
+        a->at[0] = k0 + k;
+      }
       break;
 #endif
     default: break;

@@ -6,7 +6,7 @@
 
 /* ---- the collector's budget ---------------------------------------------------------------- */
 
-/* A collection costs by what lives in Lua (tens of milliseconds for 200,000 objects), so few of them: with a limit, when three quarters of
+/* A collection costs by what lives in Lua (ten milliseconds for 200,000 objects), so few of them: with a limit, when seven eighths of
    what was free after the last one are taken; else an eighth of the device. The host's part has a bound: memory that is used
    again is faster than fresh memory, which the system must clear. */
 typedef struct budget { struct budget *next; moho_ctx *ctx; size_t limit, mark; } budget;
@@ -26,7 +26,7 @@ static budget *budget_of(moho_ctx *c)
 static void set_mark(budget *b, const moho_mem *m)
 {
   size_t more = moho_ctx_is_host(b->ctx) ? HOST_MOST : DEVICE, available, total;
-  if (m->limit) more = m->limit > m->live ? (m->limit - m->live) / 4 * 3 : 0;
+  if (m->limit) more = m->limit > m->live ? (m->limit - m->live) / 8 * 7 : 0;
   else if (moho_ctx_available(b->ctx, &available, &total) == MOHO_OK) {
     size_t part = total / 8, room = (available + m->cached) / 4 * 3;
     if (part > HOST_MOST && moho_ctx_is_host(b->ctx)) part = HOST_MOST;

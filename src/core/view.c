@@ -80,6 +80,7 @@ moho_status moho_array_broadcast(const moho_array *a, const moho_shape *s, moho_
 
 bool moho_array_repeats(const moho_array *a)
 {
+  if (moho_array_size(a) == 0) return false;
   for (int i = 0; i < a->shape.n; i++) if (a->stride[i] == 0 && a->shape.d[i] > 1) return true;
   return false;
 }

@@ -1,0 +1,80 @@
+-- Speed of arrays on this machine: moho scripts/bench_arrays.lua [ELEMENTS [PYTHON]]. Each line: seconds, what that is of the memory
+-- bandwidth measured in the same run (the faster of two copies), and NumPy's time over ours where PYTHON (python3) has NumPy.
+-- The worst comes first.
+local moho = require "moho"
+
+local n = tonumber(arg[1]) or 2 ^ 24
+local python = arg[2] or "python3"
+local rows = math.floor(math.sqrt(n))
+local device = moho.device()
+
+local function best(f)
+  f()
+  local t = math.huge
+  for _ = 1, 7 do
+    moho.sync(device)
+    local t0 = moho.clock()
+    f()
+    moho.sync(device)
+    t = math.min(t, moho.clock() - t0)
+  end
+  return t
+end
+
+local g = moho.rng(1)
+local a, b, c = g:normal({ n }, "f32", device), g:normal({ n }, "f32", device), moho.zeros{ shape = n, device = device }
+local z, w = g:normal({ n / 2 }, "c64", device), g:normal({ n / 2 }, "c64", device)
+local m = a:slice("1:" .. rows * rows):reshape{ rows, rows }
+local d = moho.zeros{ shape = { rows, rows }, device = device }
+
+local copy = math.min(best(function() c:assign(a) end), best(function() a:mul(1, c) end))
+local bandwidth = 2 * 4 * n / copy
+
+-- name, bytes that must be moved, what is done
+local cases = {
+  { "add, out", 12, function() a:add(b, c) end },
+  { "axpy, in place", 12, function() c:axpy(0.5, a) end },
+  { "chain a*b+c*2-a, out", 44, function() a:mul(b, c) a:axpy(0, c) c:scale(2) c:sub(a, c) end },
+  { "chain (a*b+a)*0.5, new arrays", 32, function() local r = (a * b + a) * 0.5 r:free() end },
+  { "complex mul, out", 12, function() z:mul(w, w) end },
+  { "gt and where", 20, function() moho.where(a:gt(0), a, b):free() end },
+  { "sqrt(abs), out", 16, function() a:abs(c) c:sqrt(c) end },
+  { "exp, out", 8, function() a:exp(c) end },
+  { "sin, out", 8, function() a:sin(c) end },
+  { "sum", 4, function() return a:sum() end },
+  { "norm", 4, function() return a:norm() end },
+  { "max", 4, function() return a:max() end },
+  { "argmax", 4, function() return a:argmax() end },
+  { "std", 8, function() return a:std() end },
+  { "sum along the last axis", 4, function() return m:sum(2) end },
+  { "sum along the first axis", 4, function() return m:sum(1) end },
+  { "max along the last axis", 4, function() return m:max(2) end },
+  { "max along the first axis", 4, function() return m:max(1) end },
+  { "cumsum along the last axis", 8, function() m:cumsum(2):free() end },
+  { "cumsum along the first axis", 8, function() m:cumsum(1):free() end },
+  { "transposed copy, out", 8, function() d:assign(m:transpose()) end },
+  { "astype f64", 12, function() a:astype("f64"):free() end },
+}
+
+local numpy = {}
+local script = arg[0]:gsub("[^/]*$", "") .. "bench_arrays.py"
+local p = device == "cpu" and io.popen(("%s %s %d 2>/dev/null"):format(python, script, n))
+if p then
+  for line in p:lines() do
+    local name, t = line:match("^(.-)\t(.*)$")
+    if name then numpy[name] = tonumber(t) end
+  end
+  p:close()
+end
+
+local results = {}
+for _, case in ipairs(cases) do
+  local t = best(case[3])
+  results[#results + 1] = { name = case[1], t = t, part = case[2] * n / t / bandwidth, ratio = numpy[case[1]] and numpy[case[1]] / t }
+end
+table.sort(results, function(x, y) return (x.ratio or x.part) < (y.ratio or y.part) end)
+print(("%s, %d threads, %d elements; copy %.1f GB/s%s"):format(device, moho.threads(), n, bandwidth / 1e9, next(numpy) and "" or "; no NumPy to compare with"))
+print(("%-34s %10s %12s %12s"):format("", "ms", "of bandwidth", "NumPy / ours"))
+for _, r in ipairs(results) do
+  print(("%-34s %10.2f %11.0f%% %12s"):format(r.name, r.t * 1e3, r.part * 100, r.ratio and ("%.2f"):format(r.ratio) or "-"))
+end
