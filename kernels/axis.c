@@ -1,11 +1,17 @@
 /* Kernels along one axis of (outer, n, inner) elements on the CPU. Work is cut into pieces whose sizes depend on the
    geometry alone and each of which owns its part of y, so that any number of threads gives the same bits. */
+#include <omp.h>
 #include <string.h>
 #include "core/kernels.h"
 #include "wide.h"
 
 enum {
   AXIS_SPAN = 512,       /* columns at a time where sums are kept for each                       */
+  AXIS_WIDE = 2048,      /* columns at a time of a stencil: its rows stay in the first cache     */
+  AXIS_TAPS = 5,         /* rows combined in one pass                                            */
+  AXIS_LANES = 8,        /* sums along a row that run side by side                               */
+  AXIS_DIRECT = 9,       /* boxes up to here are added up element by element                     */
+  AXIS_SLOT = 1 << 14,   /* elements in a part of a long sum                                     */
   AXIS_PIECE = 1 << 13   /* elements of y in a piece, about; fewer wake no second thread         */
 };
 
@@ -27,7 +33,7 @@ static moho_status axis_type(const char *what, moho_dtype t)
   return moho_fail(MOHO_EINVAL, "%s: expected dtype f32, f64, c64 or c128, got %s", what, moho_dtype_name(t));
 }
 
-/* ---- sparse rows ---------------------------------------------------------------------------------------------------- */
+/* ---- what is done, and the bodies of each type ----------------------------------------------------------------------- */
 
 typedef struct sparse_job {
   const moho_rows *a;
@@ -38,30 +44,73 @@ typedef struct sparse_job {
   void *y;
 } sparse_job;
 
+/* One row of a stencil: the factors that are not zero, and how many elements away each is. */
+typedef struct axis_taps {
+  int n;
+  double c[MOHO_EDGE + AXIS_TAPS];
+  int64_t at[MOHO_EDGE + AXIS_TAPS];
+} axis_taps;
+typedef struct axis_edge { int64_t row, rows; axis_taps taps[MOHO_EDGE]; } axis_edge;   /* from `row` on */
+
+typedef struct stencil_job {
+  axis_taps mid;                        /* elements from the row's own                               */
+  axis_edge head, tail;                 /* elements from the slice's first                           */
+  moho_scalar alpha;
+  bool add;
+  int64_t n, inner;
+  const void *x;
+  void *y;
+} stencil_job;
+
+typedef struct box_job {
+  int64_t half;
+  moho_scalar alpha;
+  bool add;
+  int64_t n, inner;
+  const void *x;
+  void *y;
+} box_job;
+
+typedef struct scan_job {
+  const moho_scan *f;
+  moho_scalar alpha;
+  bool add;
+  int64_t n, inner;
+  const void *x;
+  void *y;
+} scan_job;
+
+typedef struct sum_job {
+  moho_scalar alpha;
+  bool add;
+  int64_t n, inner;
+  const void *x;
+  void *y;
+} sum_job;
+
 #define R float
 #define CPLX 0
 #define NAME(f) f##_f32
-#include "axis_sparse_body.h"
+#include "axis_body.h"
 #define R double
 #define CPLX 0
 #define NAME(f) f##_f64
-#include "axis_sparse_body.h"
+#include "axis_body.h"
 #define R float
 #define CPLX 1
 #define NAME(f) f##_c64
-#include "axis_sparse_body.h"
+#include "axis_body.h"
 #define R double
 #define CPLX 1
 #define NAME(f) f##_c128
-#include "axis_sparse_body.h"
+#include "axis_body.h"
+#define ALL(f) { f##_f32, f##_f64, f##_c64, f##_c128 }
 
 static moho_status cpu_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, moho_scalar alpha, bool add, int64_t outer,
                               int64_t inner, const void *x, void *y)
 {
-  static void (*const flat[])(const sparse_job *, int64_t, int64_t, int64_t) = { sparse_flat_f32, sparse_flat_f64,
-                                                                                 sparse_flat_c64, sparse_flat_c128 };
-  static void (*const columns[])(const sparse_job *, int64_t, int64_t, int64_t, int64_t, int64_t) = {
-    sparse_columns_f32, sparse_columns_f64, sparse_columns_c64, sparse_columns_c128 };
+  static void (*const flat[])(const sparse_job *, int64_t, int64_t, int64_t) = ALL(sparse_flat);
+  static void (*const columns[])(const sparse_job *, int64_t, int64_t, int64_t, int64_t, int64_t) = ALL(sparse_columns);
   (void)on;
   MOHO_TRY(axis_type("sparse rows", t));
   int body = axis_body(t, alpha);
@@ -81,4 +130,235 @@ static moho_status cpu_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, m
   return MOHO_OK;
 }
 
-const struct moho_axis_kernels moho_cpu_axis = { .sparse = cpu_sparse };
+/* ---- stencils ------------------------------------------------------------------------------------------------------- */
+
+static void axis_list(axis_taps *t, int n, const double *c, int64_t first, int64_t step)
+{
+  t->n = 0;
+  for (int k = 0; k < n; k++) {
+    if (c[k] == 0) continue;
+    t->c[t->n] = c[k];
+    t->at[t->n++] = (first + k) * step;
+  }
+}
+
+static moho_status cpu_stencil(moho_lane *on, moho_dtype t, const moho_stencil *s, moho_scalar alpha, bool add,
+                               int64_t outer, int64_t n, int64_t inner, const void *x, void *y)
+{
+  static void (*const piece[])(const stencil_job *, int64_t, int64_t, int64_t, int64_t, int64_t) = ALL(stencil);
+  (void)on;
+  MOHO_TRY(axis_type("stencil", t));
+  int body = axis_body(t, alpha);
+  if (axis_pairs(t, alpha)) inner *= 2;
+  stencil_job q = { .alpha = alpha, .add = add, .n = n, .inner = inner, .x = x, .y = y };
+  axis_list(&q.mid, s->taps, s->tap, s->first, inner);
+  q.head.rows = s->head;
+  q.tail.row = n - s->tail;
+  q.tail.rows = s->tail;
+  for (int r = 0; r < s->head; r++) axis_list(&q.head.taps[r], s->left, s->begin[r], 0, inner);
+  for (int r = 0; r < s->tail; r++) axis_list(&q.tail.taps[r], s->right, s->end[r], n - s->right, inner);
+  int64_t wide = inner < AXIS_WIDE ? inner : AXIS_WIDE, spans = wide > 0 ? (inner + wide - 1) / wide : 0;
+  int64_t high = wide > 0 && 8 * AXIS_PIECE / wide > 1 ? 8 * AXIS_PIECE / wide : 1, cuts = (n + high - 1) / high;
+  int64_t pieces = outer * cuts * spans;
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (outer * n * inner > 2 * AXIS_PIECE)
+  for (int64_t p = 0; p < pieces; p++) {
+    int64_t c = p % cuts, j0 = p / cuts % spans * wide, o = p / cuts / spans;
+    piece[body](&q, o, c * high, c * high + high < n ? c * high + high : n, j0, j0 + wide < inner ? j0 + wide : inner);
+  }
+  return MOHO_OK;
+}
+
+/* ---- boxes ---------------------------------------------------------------------------------------------------------- */
+
+/* Columns at a time, so that a window of their sums stays in the second cache. */
+static int64_t box_span(int64_t half, int64_t inner)
+{
+  int64_t span = AXIS_LANES;
+  while (span < AXIS_SPAN && span < inner && (2 * half + 2) * span < 1 << 13) span *= 2;
+  return span;
+}
+
+static size_t box_slot(int64_t half, int64_t inner)
+{
+  return (size_t)(2 * half + 2) * (size_t)box_span(half, inner) * 2 * sizeof(double);
+}
+
+static size_t cpu_box_work(moho_dtype t, int64_t half, int64_t n, int64_t inner)
+{
+  (void)t;
+  if (half > n) half = n;
+  return inner == 1 && 2 * half + 1 <= AXIS_DIRECT ? 0 : (size_t)moho_threads(0) * box_slot(half, inner);
+}
+
+/* Blocks b .. b+AXIS_LANES-1 of a row: side by side, or at the row's ends one by one. */
+static void box_row(const box_job *q, int body, int64_t o, int64_t b, double *s)
+{
+  static void (*const block[])(const box_job *, int64_t, int64_t, int64_t, int64_t, double *) = ALL(box);
+  int64_t width = 2 * q->half + 1, blocks = (q->n + width - 1) / width;
+  if (body < 2 && b > 0 && (b + AXIS_LANES + 1) * width <= q->n) {
+    (body == 0 ? box_lanes_f32 : box_lanes_f64)(q, o, b, s);
+    return;
+  }
+  for (int64_t k = b; k < b + AXIS_LANES && k < blocks; k++) block[body](q, o, k, 0, 1, s);
+}
+
+static moho_status cpu_box(moho_lane *on, moho_dtype t, int64_t half, moho_scalar alpha, bool add, int64_t outer,
+                           int64_t n, int64_t inner, const void *x, void *y, void *work)
+{
+  static void (*const block[])(const box_job *, int64_t, int64_t, int64_t, int64_t, double *) = ALL(box);
+  (void)on;
+  MOHO_TRY(axis_type("box", t));
+  int body = axis_body(t, alpha);
+  if (half > n) half = n;
+  size_t slot = box_slot(half, inner) / sizeof(double);
+  if (axis_pairs(t, alpha)) inner *= 2;
+  const box_job q = { half, alpha, add, n, inner, x, y };
+  int64_t width = 2 * half + 1, blocks = (n + width - 1) / width;
+  bool direct = inner == 1 && body < 2 && width <= AXIS_DIRECT, row = inner == 1 && !direct;
+  int64_t span = box_span(half, inner), spans = (inner + span - 1) / span;
+  int64_t cuts = direct ? (n + AXIS_PIECE - 1) / AXIS_PIECE : row ? (blocks + AXIS_LANES - 1) / AXIS_LANES : blocks;
+  int64_t pieces = outer * cuts * (direct || row ? 1 : spans);
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (outer * n * inner > 2 * AXIS_PIECE)
+  for (int64_t p = 0; p < pieces; p++) {
+    double *s = (double *)work + (size_t)omp_get_thread_num() * slot;
+    int64_t c = p % cuts, j = p / cuts % spans * span, o = p / cuts / spans;
+    int64_t i = c * AXIS_PIECE, end = i + AXIS_PIECE < n ? i + AXIS_PIECE : n;
+    if (direct) (body == 0 ? box_direct_f32 : box_direct_f64)(&q, o, i, end);
+    else if (row) box_row(&q, body, o, c * AXIS_LANES, s);
+    else block[body](&q, o, c, j, j + span < inner ? j + span : inner, s);
+  }
+  return MOHO_OK;
+}
+
+/* ---- running sums and sums ------------------------------------------------------------------------------------------- */
+
+/* Columns at a time: fewer where there would be too few pieces for all threads. */
+static int64_t axis_span(int64_t outer, int64_t inner)
+{
+  if (outer * inner >= 64 * AXIS_SPAN) return AXIS_SPAN;
+  int64_t span = (inner / 16 + 63) / 64 * 64;
+  return span < 64 ? 64 : span < AXIS_SPAN ? span : AXIS_SPAN;
+}
+
+static moho_status cpu_scan(moho_lane *on, moho_dtype t, const moho_scan *f, moho_scalar alpha, bool add, int64_t outer,
+                            int64_t n, int64_t inner, const void *x, void *y)
+{
+  static void (*const columns[])(const scan_job *, int64_t, int64_t, int64_t) = ALL(scan_columns);
+  (void)on;
+  MOHO_TRY(axis_type("scan", t));
+  int body = axis_body(t, alpha);
+  if (axis_pairs(t, alpha)) inner *= 2;
+  const scan_job q = { f, alpha, add, n, inner, x, y };
+  bool row = inner == 1 && body < 2;
+  int64_t span = axis_span(outer, inner), spans = (inner + span - 1) / span;
+  int64_t pieces = row ? (outer + AXIS_LANES - 1) / AXIS_LANES : outer * spans;
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (outer * n * inner > 2 * AXIS_PIECE)
+  for (int64_t p = 0; p < pieces; p++) {
+    if (!row) {
+      int64_t j = p % spans * span;
+      columns[body](&q, p / spans, j, j + span < inner ? j + span : inner);
+    } else if ((p + 1) * AXIS_LANES <= outer) {
+      (body == 0 ? scan_lanes_f32 : scan_lanes_f64)(&q, p * AXIS_LANES);
+    } else {
+      for (int64_t o = p * AXIS_LANES; o < outer; o++) columns[body](&q, o, 0, 1);
+    }
+  }
+  return MOHO_OK;
+}
+
+/* One number for each row: parts of fixed length, added in order. */
+static void sum_rows(const sum_job *q, bool single, int64_t outer)
+{
+  enum { PARTS = 512 };
+  double part[2 * PARTS];
+  int64_t len = (q->n + PARTS - 1) / PARTS < AXIS_SLOT ? AXIS_SLOT : (q->n + PARTS - 1) / PARTS;
+  int64_t parts = (q->n + len - 1) / len, group = parts > 0 ? 2 * PARTS / parts : 2 * PARTS;
+  for (int64_t o = 0; o < outer; o += group) {
+    int64_t rows = outer - o < group ? outer - o : group;
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (rows * q->n > 2 * AXIS_PIECE)
+    for (int64_t p = 0; p < rows * parts; p++) {
+      int64_t at = p % parts * len, n = q->n - at < len ? q->n - at : len, from = (o + p / parts) * q->n + at;
+      part[p] = single ? sum_run_f32((const float *)q->x + from, n) : sum_run_f64((const double *)q->x + from, n);
+    }
+    for (int64_t r = 0; r < rows; r++) {
+      double s = 0;
+      for (int64_t k = 0; k < parts; k++) s += part[r * parts + k];
+      if (single) axis_put(float, (float *)q->y + o + r, q->alpha.re * s, q->add);
+      else axis_put(double, (double *)q->y + o + r, q->alpha.re * s, q->add);
+    }
+  }
+}
+
+static moho_status cpu_sum(moho_lane *on, moho_dtype t, moho_scalar alpha, bool add, int64_t outer, int64_t n,
+                           int64_t inner, const void *x, void *y)
+{
+  static void (*const columns[])(const sum_job *, int64_t, int64_t, int64_t) = ALL(sum_columns);
+  (void)on;
+  MOHO_TRY(axis_type("sum", t));
+  int body = axis_body(t, alpha);
+  if (axis_pairs(t, alpha)) inner *= 2;
+  const sum_job q = { alpha, add, n, inner, x, y };
+  if (inner == 1 && body < 2) {
+    sum_rows(&q, body == 0, outer);
+    return MOHO_OK;
+  }
+  int64_t span = axis_span(outer, inner), spans = (inner + span - 1) / span;
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (outer * n * inner > 2 * AXIS_PIECE)
+  for (int64_t p = 0; p < outer * spans; p++) {
+    int64_t j = p % spans * span;
+    columns[body](&q, p / spans, j, j + span < inner ? j + span : inner);
+  }
+  return MOHO_OK;
+}
+
+/* ---- permutations ---------------------------------------------------------------------------------------------------- */
+
+enum { TILE = 64 };                     /* elements of a tile's side: it passes through the first cache */
+
+#define GATHER(bytes, type)                                                                                             \
+  static void gather_##bytes(const void *x_, int64_t rows, int64_t n, int64_t step, void *buf_)                         \
+  {                                                                                                                     \
+    const type *x = x_;                                                                                                 \
+    type *buf = buf_;                                                                                                   \
+    for (int64_t j = 0; j < n; j++) for (int64_t i = 0; i < rows; i++) buf[i * TILE + j] = x[j * step + i];             \
+  }
+typedef struct axis_16 { uint64_t a, b; } axis_16;
+GATHER(4, uint32_t)
+GATHER(8, uint64_t)
+GATHER(16, axis_16)
+
+/* y's last axis is contiguous in y, axis `b` in x: square tiles over the two, read along b, turned, written along the last. */
+static moho_status cpu_permute(moho_lane *on, const moho_nd *v, moho_scalar alpha, bool add)
+{
+  static void (*const put[])(int64_t, moho_scalar, const void *, bool, void *) = ALL(put);
+  moho_dtype t = v->t[0];
+  int last = v->n - 1, b = 0;
+  (void)on;
+  MOHO_TRY(axis_type("permutation", t));
+  while (b < last && v->s[1][b] != 1) b++;
+  if (b == last || v->s[0][last] != 1) return moho_fail(MOHO_EINVAL, "permutation: no axis is contiguous in the input");
+  size_t size = moho_dtype_size(t);
+  int body = axis_body(t, alpha), c = axis_pairs(t, alpha) ? 2 : 1;
+  int64_t ni = (v->d[b] + TILE - 1) / TILE, nj = (v->d[last] + TILE - 1) / TILE, others = v->size / v->d[b] / v->d[last];
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (v->size > 2 * AXIS_PIECE)
+  for (int64_t p = 0; p < others * ni * nj; p++) {
+    _Alignas(64) char buf[TILE * TILE * 16];
+    int64_t j = p % nj * TILE, i = p / nj % ni * TILE, rest = p / nj / ni, x = i + j * v->s[1][last], y = i * v->s[0][b] + j;
+    int64_t rows = v->d[b] - i < TILE ? v->d[b] - i : TILE, n = v->d[last] - j < TILE ? v->d[last] - j : TILE;
+    for (int k = last - 1; k >= 0; k--) {
+      if (k == b) continue;
+      x += rest % v->d[k] * v->s[1][k];
+      y += rest % v->d[k] * v->s[0][k];
+      rest /= v->d[k];
+    }
+    (size == 4 ? gather_4 : size == 8 ? gather_8 : gather_16)((const char *)v->p[1] + (size_t)x * size, rows, n, v->s[1][last], buf);
+    for (int64_t r = 0; r < rows; r++)
+      put[body](n * c, alpha, buf + (size_t)r * TILE * size, add, (char *)v->p[0] + (size_t)(y + r * v->s[0][b]) * size);
+  }
+  return MOHO_OK;
+}
+
+const struct moho_axis_kernels moho_cpu_axis = {
+  .sparse = cpu_sparse, .stencil = cpu_stencil, .box = cpu_box, .box_work = cpu_box_work, .scan = cpu_scan, .sum = cpu_sum,
+  .permute = cpu_permute,
+};

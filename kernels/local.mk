@@ -18,7 +18,7 @@ libmoho_la_SOURCES += %D%/fft_nd.c
 libmoho_la_SOURCES += %D%/wide.h
 libmoho_la_SOURCES += %D%/dense_body.h
 libmoho_la_SOURCES += %D%/dense_blas.c
-libmoho_la_SOURCES += %D%/axis_sparse_body.h
+libmoho_la_SOURCES += %D%/axis_body.h
 libmoho_la_SOURCES += %D%/axis.c
 
 libmoho_la_SOURCES += %D%/kirchhoff.h

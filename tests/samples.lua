@@ -3,8 +3,11 @@
 --
 --   samples.NAME = {
 --     { "what is special about it", function(e) return { dims = { 5, 7 }, ... } end },
+--     { "...", function ... end, large = true },   -- its matrix is left out
 --     dtypes = { "f32", "f64" },              -- absent: f32 f64 c64 c128
+--     real_linear = true,                     -- only real factors are linear (real, conj)
 --     golden = { { "group in operators.h5", function(g) return { dims = g.dims, ... } end, ["another.h5"] } },
+--     reference = { "a spec", "its file of values" },   -- in place of golden
 --     bad = { { "words of the message", { dims = { 5, 7 }, ... } } },
 --   }
 --
@@ -13,7 +16,8 @@
 -- or a dataset of the group. Sizes are odd and unequal: equal ones hide swapped axes.
 local moho = require "moho"
 
-local samples = {}
+local samples = require "samples_axis"       -- those that act along axes, or rearrange
+local more = "operators_more.h5"
 
 local function zeros(shape, dtype) return moho.zeros{ shape = shape, dtype = dtype, device = "cpu" } end
 
@@ -22,6 +26,10 @@ samples.identity = {
   { "square", function() return { dims = { 5, 7, 3 } } end },
   { "crops", function() return { dims = { 5, 7 }, dimsd = { 3, 9 } } end },
   { "pads", function() return { dims = { 5, 7 }, dimsd = { 4, 11 } } end },
+  golden = {
+    { "identity_crop", function(g) return { dims = g.dims, dimsd = g.dimsd } end, more },
+    { "identity_pad", function(g) return { dims = g.dims, dimsd = g.dimsd } end, more },
+  },
   bad = {
     { "missing argument 'dims'", {} },
     { "(3, -1)", { dims = { 3, -1 } } },
@@ -33,6 +41,7 @@ samples.identity = {
 samples.zero = {
   { "square", function() return { dims = { 5, 7 } } end },
   { "another range", function() return { dims = { 5, 7 }, dimsd = { 3, 4, 2 } } end },
+  golden = { { "zero", function(g) return { dims = g.dims, dimsd = g.dimsd } end, more } },
   bad = {
     { "missing argument 'dims'", { dimsd = 3 } },
     { "(-2)", { dims = 3, dimsd = { -2 } } },
@@ -66,6 +75,7 @@ samples.matrix = {
   { "a strided view", function(e) return { A = e.random({ 9, 8 }):slice("2:8, ::3"), otherdims = 4 } end },
   { "a table of rows", function() return { A = { { 1, 2, 3 }, { 4, 5, 6 } } } end },
   { "one row", function(e) return { A = e.random { 1, 67 }, otherdims = 3 } end },
+  golden = { { "matrix", function(g) return { A = g.A, otherdims = g.otherdims, dtype = "c128" } end, more } },
   bad = {
     { "missing argument 'A'", {} },
     { "argument 'A': expected a matrix (rows, columns), got shape (3)", { A = { 1, 2, 3 } } },
@@ -114,9 +124,10 @@ samples.restriction = {
   { "last axis, repeated", function() return { dims = { 3, 8 }, index = { 2, 5, 2, 8, 2 } } end },
   { "first axis", function() return { dims = { 9, 3, 5 }, index = { 9, 2, 4 }, axis = 1 } end },
   { "middle axis, repeated", function() return { dims = { 3, 9, 5 }, index = { 1, 7, 7 }, axis = 2 } end },
-  { "wide rows", function() return { dims = { 4, 1201 }, index = { 3, 3, 1 }, axis = -2 } end },
+  { "wide rows", function() return { dims = { 4, 1201 }, index = { 3, 3, 1 }, axis = -2 } end, large = true },
   golden = {
     { "restriction_axis0", function(g) return { dims = g.dims, index = g.iava + 1, axis = g.axis + 1 } end },
+    { "restriction_repeated", function(g) return { dims = g.dims, index = g.index + 1, axis = 2 } end, more },
   },
   bad = {
     { "missing argument 'index'", { dims = { 5, 7 } } },
@@ -369,6 +380,7 @@ local function survey(more)
   return o
 end
 samples.kirchhoff = {
+  reference = { "kirchhoff_spec.lua", "data/kirchhoff.h5" },
   { "2-D", function() return survey() end },
   { "3-D", function()
     return survey{ y = { 0, 6, 12, 18 }, srcs = { { 3, 21 }, { 5, 9 }, { 0, 1 } }, recs = { { 1, 1, 8 }, { 2, 17, 38 }, { 2, 0, 1 } } }
@@ -391,25 +403,37 @@ samples.kirchhoff = {
 local function matrix(e, m, n, otherdims)
   return moho.matrix{ A = e.random { m, n }, otherdims = otherdims, dtype = e.dtype, device = e.device }
 end
+local function given(a) return moho.matrix{ A = a, dtype = "c128", device = "cpu" } end
 local function factor(e) return e.complex and moho.complex(0.3, -1.2) or -1.2 end
 
 samples.chain = {
   { "two", function(e) return matrix(e, 5, 7) * matrix(e, 7, 3) end },
   { "with a factor and an adjoint", function(e) return factor(e) * matrix(e, 7, 5).H * matrix(e, 7, 3) end },
   { "four", function(e) return matrix(e, 3, 9) * matrix(e, 9, 2) * matrix(e, 2, 7) * matrix(e, 7, 5) end },
+  golden = {
+    { "chain", function(g) return given(g.A) * given(g.B) end, more },
+    { "chain_factor", function(g) return -2.5 * given(g.A).H * given(g.C) * given(g.B) end, more },
+  },
 }
 
 samples.plus = {
   { "two", function(e) return matrix(e, 5, 7) + matrix(e, 5, 7) end },
   { "of products", function(e) return matrix(e, 5, 3) * matrix(e, 3, 7) - factor(e) * matrix(e, 7, 5).H end },
+  golden = { { "plus", function(g) return given(g.A) - 0.5 * given(g.C) end, more } },
 }
 
 samples.conjugate = {
   { "a transpose", function(e) return matrix(e, 5, 7).T end },
+  golden = { { "conjugate", function(g) return given(g.A).T end, more } },
 }
 
 samples.lift = {
   { "to the device", function(e) return moho.lift({ 5, 7 }, { device = e.device, dtype = e.dtype }) end },
+  golden = {
+    { "chain", function(g)                   -- what moves nothing changes nothing
+      return moho.lift(3, { device = "cpu", dtype = "c128" }).H * given(g.A) * given(g.B) * moho.lift(4, { device = "cpu" })
+    end, more },
+  },
 }
 
 samples.func = {
@@ -423,6 +447,17 @@ samples.func = {
       adjoint = function(y, x) x:assign(2 * y:slice("1:12"):copy():reshape { 4, 3 }) end,
     }
   end },
+  golden = {
+    { "identity_pad", function(g)
+      return {
+        dims = g.dims, dimsd = g.dimsd,
+        forward = function(x, y)
+          y:fill(0)
+          y:reshape { 22 }:slice("1:15"):assign(x:reshape { 15 })
+        end,
+      }
+    end, more },
+  },
   bad = {
     { "missing argument 'forward'", { dims = 3 } },
     { "argument 'forward': expected function", { dims = 3, forward = 5 } },

@@ -242,7 +242,7 @@ method{ name = "array:ptr", help = "An FFI pointer to the first element, of the 
 -- ---- arithmetic ---------------------------------------------------------------------
 local maths = require "moho.array_math"
 maths.install(method)
-for _, name in ipairs{ "where", "concat", "stack", "pad", "empty", "scope" } do M[name] = maths[name] end
+for _, name in ipairs{ "where", "concat", "stack", "empty", "scope" } do M[name] = maths[name] end
 
 method{ name = "array:axpy", help = "y:axpy(alpha, x): y = y + alpha x, in place.",
         args = { { "alpha", "number|complex", need = true }, { "x", "array", need = true } }, returns = "the array", call = core.array_axpy }

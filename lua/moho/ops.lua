@@ -95,6 +95,8 @@ method{ name = "operator:todense", help = "The matrix, (prod dimsd, prod dims), 
 method{ name = "operator:free", help = "Gives the operator's memory back at once (parts still used by other operators stay).", args = {}, returns = "nothing",
         call = core.op_free }
 
+require("moho.ops_compose").install(M, method, arguments)
+
 function methods.__missing(_, key)
   if key == "name" or key == "dtype" or key == "dtyped" then return nil end
   local names = { "H", "T", "dims", "dimsd", "shape", "dtype", "dtyped", "device", "deviced", "title", "class", "name" }

@@ -115,6 +115,8 @@ void moho_op_set_side(moho_op *op, moho_dir dir, bool out, const moho_shape *s, 
 #undef MOHO_OP
 /* A part of a contiguous array, flat from element `offset` on, seen with shape `s`: for the duration of a call. */
 void moho_array_part(const moho_array *a, int64_t offset, const moho_shape *s, moho_array *part);
+/* The same with strides: they may be negative or zero. */
+void moho_array_strided(const moho_array *a, int64_t offset, const moho_shape *s, const int64_t *stride, moho_array *part);
 /* A contiguous host copy of a parameter array as `t` (f64, i64, ...): what axes, positions and indices are read from. */
 moho_status moho_param_host(const moho_array *a, moho_dtype t, moho_array **h);
 moho_status moho_fail_arg(const char *arg, const char *fmt, ...) MOHO_PRINTF(2, 3);   /* EINVAL "argument 'arg': ..." */

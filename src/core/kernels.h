@@ -99,10 +99,36 @@ typedef struct moho_rows {
   const void *weight;                   /* of t's real type; NULL: ones                      */
 } moho_rows;
 
+/* A banded matrix (n x n) whose rows are alike inside: row i is the sum of tap[k] x[i + first + k]; its first `head` rows
+   combine the first `left` elements by begin[row][k], its last `tail` rows the last `right` ones by end[row][k]. ops/stencil.h
+   makes one of a matrix or its transpose. */
+enum { MOHO_TAPS = 5, MOHO_EDGE = 8 };
+typedef struct moho_stencil {
+  int first, taps, head, left, tail, right;
+  double tap[MOHO_TAPS], begin[MOHO_EDGE][MOHO_EDGE], end[MOHO_EDGE][MOHO_EDGE];
+} moho_stencil;
+
+/* Running sums: y[i] = sum over j < i of a[j] x[j] + diag x[i] with a[0] = first, else 1; the first y left out with `skip`.
+   Reverse is the adjoint: y[j] = a[j] sum over i > j of x[i] + diag x[j], no x[0] with `skip`. n counts the longer side. */
+typedef struct moho_scan { bool reverse, skip; double first, diag; } moho_scan;
+
 struct moho_axis_kernels {
   /* y (outer, rows, inner) (+)= alpha A x, x (outer, cols, inner) */
   moho_status (*sparse)(moho_lane *on, moho_dtype t, const moho_rows *a, moho_scalar alpha, bool add, int64_t outer, int64_t inner,
                         const void *x, void *y);
+  moho_status (*stencil)(moho_lane *on, moho_dtype t, const moho_stencil *s, moho_scalar alpha, bool add, int64_t outer, int64_t n,
+                         int64_t inner, const void *x, void *y);
+  /* y[i] (+)= alpha times the sum of x[k], |k - i| <= half, zeros outside. `work`: box_work bytes, aligned to MOHO_ALIGN. */
+  moho_status (*box)(moho_lane *on, moho_dtype t, int64_t half, moho_scalar alpha, bool add, int64_t outer, int64_t n, int64_t inner,
+                     const void *x, void *y, void *work);
+  size_t (*box_work)(moho_dtype t, int64_t half, int64_t n, int64_t inner);
+  moho_status (*scan)(moho_lane *on, moho_dtype t, const moho_scan *s, moho_scalar alpha, bool add, int64_t outer, int64_t n,
+                      int64_t inner, const void *x, void *y);
+  /* y (outer, inner) (+)= alpha times the sum along n */
+  moho_status (*sum)(moho_lane *on, moho_dtype t, moho_scalar alpha, bool add, int64_t outer, int64_t n, int64_t inner, const void *x,
+                     void *y);
+  /* 0 (+)= alpha 1: the last axis has stride 1 in 0, another one has in 1 (both alike is vec's) */
+  moho_status (*permute)(moho_lane *on, const moho_nd *v, moho_scalar alpha, bool add);
 };
 
 #ifdef __cplusplus

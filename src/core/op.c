@@ -116,6 +116,12 @@ void moho_array_part(const moho_array *a, int64_t offset, const moho_shape *s, m
   for (int i = s->n - 1; i >= 0; i--) { part->stride[i] = step; step *= s->d[i]; }
 }
 
+void moho_array_strided(const moho_array *a, int64_t offset, const moho_shape *s, const int64_t *stride, moho_array *part)
+{
+  moho_array_part(a, offset, s, part);
+  for (int i = 0; i < s->n; i++) part->stride[i] = stride[i];
+}
+
 void moho_op_work(const moho_op *a, moho_dir dir, moho_work *w)
 {
   if (a->cls->work) a->cls->work(a, dir, w);
