@@ -70,6 +70,25 @@ static void find_rows(tile_spread *q)
   }
 }
 
+/* Tables are read once a batch and come from far: those of the next tile are asked for while this one is worked on, a few
+   with each source, as only so many can be on their way. */
+static void ask_for_rows(const tile_spread *q, int64_t patch, int64_t end, int part)
+{
+  const moho_kirchhoff *k = q->k;
+  const kir_batch *b = q->b;
+  const uint32_t *rel = k->rows.rel;
+  int sources = b->mixed ? b->n : b->nsrc;
+  for (; patch < end; patch++) {
+    for (int l = part; l < b->n; l += b->nsrc) __builtin_prefetch(rel + (patch * k->nside + k->roff + b->rec[l]) * L);
+    for (int l = part; l < sources; l += b->nsrc) __builtin_prefetch(rel + (patch * k->nside + b->src[l]) * L);
+    if (part) continue;
+    __builtin_prefetch(k->rows.base + patch * k->nside + k->roff + b->rec[0]);
+    __builtin_prefetch(k->rows.height + patch * k->nside + k->roff + b->rec[0]);
+    __builtin_prefetch(k->rows.base + patch * k->nside + b->src[0]);
+    __builtin_prefetch(k->rows.height + patch * k->nside + b->src[0]);
+  }
+}
+
 /* Where each lane's window starts, and the lanes' part of the times in rows of it, transposed. */
 static void start_lanes(tile_spread *q)
 {
@@ -414,7 +433,10 @@ static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool 
         find_rows(&q);
         start_lanes(&q);
         if (q.span <= KIR_WINDOW) transpose_lanes(&q);
-        for (int s = 0; s < q.b->nsrc; s++) spread_source(&q, s);
+        for (int s = 0; s < q.b->nsrc; s++) {
+          if (k->stored && t + 1 < k->ntile) ask_for_rows(&q, k->tile[t + 1], k->tile[t + 2], s);
+          spread_source(&q, s);
+        }
       }
       put_traces(k, q.b, &w, alpha, add, shift, y, ldy);
     }

@@ -82,7 +82,6 @@ static inline vf f_pick2(vf v, vf w, vu k) { return __builtin_shuffle(v, w, k); 
 /* Constant permutations: neighbours swapped; the first and second halves of two vectors, interleaved. */
 #if defined KIR_AVX512
 #define SWAPPED (vu){ 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14 }
-#define FIRSTS (vi){ 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23 }
 #else
 #define SWAPPED (vu){ 1, 0, 3, 2, 5, 4, 7, 6 }
 #define FIRSTS (vi){ 0, 8, 1, 9, 2, 10, 3, 11 }
@@ -97,6 +96,37 @@ static inline uint32_t u_highest(vu v)
   return m;
 }
 
+#if defined KIR_AVX512
+/* 16 x 16: pairs and quadruples inside the quarters, then the quarters; each step one instruction without an index vector. */
+static inline __attribute__((always_inline)) void f_transpose(vf r[L])
+{
+  __m512 t[L];
+#define PAIR(f, a, b) _mm512_castpd_ps(_mm512_##f##_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
+#define QUARTERS(a, b, which) _mm512_shuffle_f32x4(a, b, which)
+#pragma GCC unroll 16
+  for (int i = 0; i < L; i += 2) {
+    t[i] = _mm512_unpacklo_ps((__m512)r[i], (__m512)r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_ps((__m512)r[i], (__m512)r[i + 1]);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < L; i += 4) {
+    r[i] = (vf)PAIR(unpacklo, t[i], t[i + 2]), r[i + 1] = (vf)PAIR(unpackhi, t[i], t[i + 2]);
+    r[i + 2] = (vf)PAIR(unpacklo, t[i + 1], t[i + 3]), r[i + 3] = (vf)PAIR(unpackhi, t[i + 1], t[i + 3]);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 4; i++) {
+    t[i] = QUARTERS((__m512)r[i], (__m512)r[i + 4], 0x88), t[i + 4] = QUARTERS((__m512)r[i], (__m512)r[i + 4], 0xdd);
+    t[i + 8] = QUARTERS((__m512)r[i + 8], (__m512)r[i + 12], 0x88), t[i + 12] = QUARTERS((__m512)r[i + 8], (__m512)r[i + 12], 0xdd);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 4; i++) {
+    r[i] = (vf)QUARTERS(t[i], t[i + 8], 0x88), r[i + 8] = (vf)QUARTERS(t[i], t[i + 8], 0xdd);
+    r[i + 4] = (vf)QUARTERS(t[i + 4], t[i + 12], 0x88), r[i + 12] = (vf)QUARTERS(t[i + 4], t[i + 12], 0xdd);
+  }
+#undef PAIR
+#undef QUARTERS
+}
+#else
 /* An L x L transpose: log2 L rounds of interleaving halves. */
 static inline __attribute__((always_inline)) void f_transpose(vf r[L])
 {
@@ -112,3 +142,4 @@ static inline __attribute__((always_inline)) void f_transpose(vf r[L])
     for (int l = 0; l < L; l++) r[l] = t[l];
   }
 }
+#endif

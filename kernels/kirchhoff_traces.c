@@ -71,16 +71,23 @@ static void mixed_batches(moho_kirchhoff *k)
 
 static void plain_batches(moho_kirchhoff *k)
 {
-  int64_t most = 0, used = 0;
-  for (int64_t s = 0; s < k->ns; s++)
+  int64_t most = 0, used = 0, all = 0;
+  for (int64_t s = 0; s < k->ns; s++) {
+    all += chunks(k, s);
     if (chunks(k, s) > most) most = chunks(k, s);
+  }
+  /* Enough batches for the threads, and of equal size: neither changes what is computed. */
+  int64_t size = all / (4 * k->slots);
+  if (size > KIR_BATCH) size = KIR_BATCH;
+  if (size < 1) size = 1;
+  if (k->ns > size) size = (k->ns + (k->ns + size - 1) / size - 1) / ((k->ns + size - 1) / size);
   for (int64_t c = 0; c < most; c++) {
     kir_batch *b = NULL;
     for (int64_t s = 0; s < k->ns; s++) {
       int64_t at = k->first[s] + c * k->lanes, n = k->first[s + 1] - at;
       if (n <= 0) continue;
       if (n > k->lanes) n = k->lanes;
-      if (!b || b->nsrc == KIR_BATCH || b->n != n || memcmp(b->rec, k->rec + at, (size_t)n * sizeof *b->rec)) {
+      if (!b || b->nsrc == size || b->n != n || memcmp(b->rec, k->rec + at, (size_t)n * sizeof *b->rec)) {
         b = &k->batch[k->nbatch++];
         *b = (kir_batch){ .n = (int)n, .row = used };
         memcpy(b->rec, k->rec + at, (size_t)n * sizeof *b->rec);

@@ -6,6 +6,7 @@ c_tests += %D%/test_dense
 c_tests += %D%/test_solve
 c_tests += %D%/test_io
 c_tests += %D%/test_plot
+c_tests += %D%/test_kirchhoff
 %C%_test_io_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
 %C%_test_io_LDADD = libmoho.la $(HDF5_LIBS)
 specs =
