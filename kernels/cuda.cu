@@ -9,11 +9,13 @@ struct cuda_dev {
 };
 
 extern "C" const struct moho_vec_kernels moho_cuda_vec;
+extern "C" const struct moho_axis_kernels moho_cuda_axis;
 
 static moho_kernels all_kernels()
 {
   moho_kernels k = {};
   k.vec = &moho_cuda_vec;
+  k.axis = &moho_cuda_axis;
   return k;
 }
 static const moho_kernels cuda_kernels = all_kernels();

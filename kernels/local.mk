@@ -52,6 +52,7 @@ cuda_sources =
 cuda_sources += %D%/cuda.cu
 cuda_sources += %D%/cuda_host.cu
 cuda_sources += %D%/vec_cuda.cu
+cuda_sources += %D%/axis_cuda.cu
 libmoho_la_SOURCES += %D%/cuda.h %D%/cuda_host.h
 EXTRA_DIST += $(cuda_sources) %D%/cuda_module.c %D%/nocuda.c
 

@@ -93,7 +93,7 @@ struct moho_dense_kernels {
 /* Sparse rows: (A x)[i] = sum of weight[k] x[index[k]] over start[i] <= k < start[i+1]. The adjoint is a table of its own
    (ops/sparse.h makes both), so that either direction gathers. */
 typedef struct moho_rows {
-  int64_t rows, cols, per;              /* per: entries of every row, start is then not read; -1: start tells */
+  int64_t rows, cols, entries, per;     /* per: entries of every row, start is then not read; -1: start tells */
   const int64_t *start;                 /* rows + 1                                          */
   const int32_t *index;                 /* 0 .. cols-1                                       */
   const void *weight;                   /* of t's real type; NULL: ones                      */

@@ -32,7 +32,7 @@ static moho_status place(moho_sparse *s, moho_dir dir, moho_ctx *c, moho_dtype t
   if (per < 0) MOHO_TRY(put(c, MOHO_I64, MOHO_I64, rows + 1, start, &s->start[dir]));
   MOHO_TRY(put(c, MOHO_I64, MOHO_I32, n, index, &s->index[dir]));
   MOHO_TRY(put(c, MOHO_F64, moho_dtype_real(t), n, weight, &s->weight[dir]));
-  s->rows[dir] = (moho_rows){ .rows = rows, .cols = cols, .per = per,
+  s->rows[dir] = (moho_rows){ .rows = rows, .cols = cols, .entries = n, .per = per,
                               .start = s->start[dir] ? moho_array_data(s->start[dir]) : NULL,
                               .index = s->index[dir] ? moho_array_data(s->index[dir]) : NULL,
                               .weight = s->weight[dir] ? moho_array_data(s->weight[dir]) : NULL };
