@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "core/kernels.h"
 #include "moho_kernel.h"
+#include "functions.h"
 #include "random.h"
 
 typedef struct cfloat { float re, im; } cfloat;
@@ -78,6 +79,7 @@ MOHO_FORMULA cdouble z_pow(cdouble a, cdouble p)
 #define ACC double
 #define NAME(f) f32_##f
 #define MATH(x) x##f
+#define OWN(x) moho_##x##f
 #define COMPLEX 0
 #define INTEGER 0
 #include "element_body.h"
@@ -86,6 +88,7 @@ MOHO_FORMULA cdouble z_pow(cdouble a, cdouble p)
 #define ACC double
 #define NAME(f) f64_##f
 #define MATH(x) x
+#define OWN(x) x
 #define COMPLEX 0
 #define INTEGER 0
 #include "element_body.h"

@@ -1,6 +1,6 @@
 /* The formulas of one element type: included by element.h once a type with
    T the element, R its real part's type, ACC what its sums are kept in, NAME(f) the function's name, MATH(f) the real type's
-   function of math.h, COMPLEX 0 or 1, INTEGER 0 or 1, and for integers U, the unsigned type in which overflow wraps. */
+   function of math.h, OWN(f) the same where there is one of ours, COMPLEX 0 or 1, INTEGER 0 or 1, and for integers U, the unsigned type in which overflow wraps. */
 
 /* ---- making and converting ------------------------------------------------------------- */
 
@@ -106,11 +106,11 @@ MOHO_FORMULA T NAME(abs)(T a) { return MATH(fabs)(a); }
 MOHO_FORMULA T NAME(sign)(T a) { return a != a ? a : (T)((a > 0) - (a < 0)); }
 MOHO_FORMULA T NAME(arg)(T a) { return MATH(atan2)((T)0, a); }
 MOHO_FORMULA T NAME(sqrt)(T a) { return MATH(sqrt)(a); }
-MOHO_FORMULA T NAME(exp)(T a) { return MATH(exp)(a); }
-MOHO_FORMULA T NAME(log)(T a) { return MATH(log)(a); }
+MOHO_FORMULA T NAME(exp)(T a) { return OWN(exp)(a); }
+MOHO_FORMULA T NAME(log)(T a) { return OWN(log)(a); }
 MOHO_FORMULA T NAME(log10)(T a) { return MATH(log10)(a); }
-MOHO_FORMULA T NAME(sin)(T a) { return MATH(sin)(a); }
-MOHO_FORMULA T NAME(cos)(T a) { return MATH(cos)(a); }
+MOHO_FORMULA T NAME(sin)(T a) { return OWN(sin)(a); }
+MOHO_FORMULA T NAME(cos)(T a) { return OWN(cos)(a); }
 MOHO_FORMULA T NAME(tan)(T a) { return MATH(tan)(a); }
 MOHO_FORMULA T NAME(atan)(T a) { return MATH(atan)(a); }
 MOHO_FORMULA T NAME(tanh)(T a) { return MATH(tanh)(a); }
@@ -252,5 +252,6 @@ MOHO_FORMULA T NAME(random)(int normal, uint64_t seed, uint64_t first, int64_t i
 #undef ACC
 #undef NAME
 #undef MATH
+#undef OWN
 #undef COMPLEX
 #undef INTEGER

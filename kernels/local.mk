@@ -4,6 +4,7 @@ libmoho_la_SOURCES += %D%/kernels.def
 libmoho_la_SOURCES += %D%/cpu.c
 libmoho_la_SOURCES += %D%/moho_kernel.h
 libmoho_la_SOURCES += %D%/random.h
+libmoho_la_SOURCES += %D%/functions.h
 libmoho_la_SOURCES += %D%/element.h
 libmoho_la_SOURCES += %D%/element_body.h
 libmoho_la_SOURCES += %D%/vec_slots.h
@@ -53,7 +54,10 @@ cuda_sources += %D%/cuda.cu
 cuda_sources += %D%/cuda_host.cu
 cuda_sources += %D%/vec_cuda.cu
 cuda_sources += %D%/axis_cuda.cu
+cuda_sources += %D%/vec_cuda_reduce.cu
+cuda_sources += %D%/vec_cuda_axis.cu
 libmoho_la_SOURCES += %D%/cuda.h %D%/cuda_host.h
+EXTRA_DIST += %D%/vec_cuda.cuh
 EXTRA_DIST += $(cuda_sources) %D%/cuda_module.c %D%/nocuda.c
 
 if CUDA
@@ -75,7 +79,7 @@ SUFFIXES = .cu .cuo
 	@$(MKDIR_P) $(@D)
 	$(AM_V_NVCC)$(NVCOMPILE) -MMD -MP -MT $@ -MF $@.d -c $< -o $@
 # Where the CPU's bits are wanted, nothing is contracted to fused multiply-adds.
-%D%/vec_cuda.cuo: NVCC_FILE = -fmad=false
+%D%/vec_cuda.cuo %D%/vec_cuda_reduce.cuo %D%/vec_cuda_axis.cuo: NVCC_FILE = -fmad=false
 -include $(wildcard $(cuda_objects:=.d))
 
 moho-cuda.so: $(cuda_objects)

@@ -5,6 +5,8 @@
 
 #ifdef __CUDACC__
 #define MOHO_FORMULA static __host__ __device__ __forceinline__
+#elif defined __GNUC__                  /* also into functions compiled for other instructions, which gcc else leaves as calls */
+#define MOHO_FORMULA static inline __attribute__((always_inline))
 #else
 #define MOHO_FORMULA static inline
 #endif

@@ -73,6 +73,7 @@ static int64_t reduce_slots(const moho_nd *v, int nv, reducer f, slot start, slo
 }
 
 #define T float
+#define NARROW
 #define R float
 #define ACC double
 #define NAME(f) f32_##f

@@ -80,8 +80,34 @@ UNARY(arg, R)
 UNARY(sqrt, T)
 UNARY(exp, T)
 UNARY(log, T)
+#ifdef NARROW
+/* Far arguments go to the library, element by element, after the loop without branches. */
+#define TURN(f, quarter)                                                                        \
+  MOHO_WIDE static void NAME(run_##f)(const moho_nd *v, const run *r, const void *par)          \
+  {                                                                                             \
+    T x[TILE], *y = (T *)v->p[0] + r->off[0];                                                   \
+    const T *a = (const T *)v->p[1] + r->off[1];                                                \
+    int64_t s = r->s[0], sa = r->s[1];                                                          \
+    (void)par;                                                                                  \
+    for (int64_t at = 0; at < r->n; at += TILE) {                                               \
+      int64_t n = r->n - at < TILE ? r->n - at : TILE;                                          \
+      int far = 0;                                                                              \
+      if (sa == 1) memcpy(x, a + at, (size_t)n * sizeof *x);                                    \
+      else for (int64_t i = 0; i < n; i++) x[i] = a[(at + i) * sa];                             \
+      for (int64_t i = 0; i < n; i++) far |= !moho_near(x[i]);                                  \
+      T *z = y + at * s;                                                                        \
+      if (s == 1) LOOP(z[i] = moho_turnf(x[i], quarter));                                       \
+      else for (int64_t i = 0; i < n; i++) z[i * s] = moho_turnf(x[i], quarter);                \
+      for (int64_t i = 0; far && i < n; i++) if (!moho_near(x[i])) z[i * s] = NAME(f)(x[i]);    \
+    }                                                                                           \
+  }
+TURN(sin, 0)
+TURN(cos, 1)
+#undef TURN
+#else
 UNARY(sin, T)
 UNARY(cos, T)
+#endif
 #endif
 #if !COMPLEX
 UNARY(sign, T)
@@ -259,26 +285,25 @@ static void NAME(slot_nonfinite)(const moho_nd *v, const run *r, slot *a)
   a->re += (double)count;
 }
 
+#define PRAGMA(...) _Pragma(#__VA_ARGS__)
+#define BETTER_max(a, b) ((a) > (b))
+#define BETTER_min(a, b) ((a) < (b))
 #if !COMPLEX
-/* Sixteen lanes, each with its own extreme; a not-a-number is noted aside and wins. */
-enum { NAME(lanes) = 16 };
+/* A not-a-number is noted aside and wins. */
 MOHO_WIDE static T NAME(extreme_row)(const T *x, int64_t s, int64_t n, int largest, int *nan)
 {
-  T m[NAME(lanes)];
-  int bad[NAME(lanes)] = { 0 };
-  int64_t i = 0;
-  for (int k = 0; k < NAME(lanes); k++) m[k] = x[0];
-  if (s == 1 && largest) {
-    for (; i + NAME(lanes) <= n; i += NAME(lanes))
-      for (int k = 0; k < NAME(lanes); k++) { T t = x[i + k]; m[k] = t > m[k] ? t : m[k]; bad[k] |= NAME(nan)(t); }
-  } else if (s == 1) {
-    for (; i + NAME(lanes) <= n; i += NAME(lanes))
-      for (int k = 0; k < NAME(lanes); k++) { T t = x[i + k]; m[k] = t < m[k] ? t : m[k]; bad[k] |= NAME(nan)(t); }
-  }
-  for (; i < n; i++) { T t = x[i * s]; m[0] = (largest ? t > m[0] : t < m[0]) ? t : m[0]; bad[0] |= NAME(nan)(t); }
-  *nan = bad[0] || NAME(nan)(x[0]);
-  for (int k = 1; k < NAME(lanes); k++) { m[0] = (largest ? m[k] > m[0] : m[k] < m[0]) ? m[k] : m[0]; *nan |= bad[k]; }
-  return m[0];
+  T m = x[0];
+  int bad = 0;
+#define EXTREME(element, better)                                                                \
+  PRAGMA(omp simd reduction(better : m) reduction(| : bad))                                     \
+  for (int64_t i = 0; i < n; i++) { T t = element; m = BETTER_##better(t, m) ? t : m; bad |= NAME(nan)(t); }
+  if (s == 1 && largest) { EXTREME(x[i], max) }
+  else if (s == 1) { EXTREME(x[i], min) }
+  else if (largest) { EXTREME(x[i * s], max) }
+  else { EXTREME(x[i * s], min) }
+#undef EXTREME
+  *nan = bad;
+  return m;
 }
 
 static void NAME(slot_min)(const moho_nd *v, const run *r, slot *a)
@@ -543,7 +568,11 @@ static void NAME(cumsum)(const moho_nd *v, int64_t n, int64_t s0, int64_t s1)
   }
 }
 
+#undef PRAGMA
+#undef BETTER_max
+#undef BETTER_min
 #undef LOOP
+#undef NARROW
 #undef T
 #undef R
 #undef U

@@ -7,18 +7,19 @@
 /* ---- the collector's budget ---------------------------------------------------------------- */
 
 /* A collection costs by what lives in Lua (ten milliseconds for 200,000 objects), so few of them: with a limit, when seven eighths of
-   what was free after the last one are taken; else an eighth of the device. The host's part has a bound: memory that is used
-   again is faster than fresh memory, which the system must clear. */
-typedef struct budget { struct budget *next; moho_ctx *ctx; size_t limit, mark; } budget;
+   what was free after the last one are taken; else an eighth of the device. On the host as much as is worth the last collection's time: memory
+   that is used again is faster than fresh memory, which the system must clear. */
+typedef struct budget { struct budget *next; moho_ctx *ctx; size_t limit, mark; double seconds; } budget;
 static budget *budgets;                  /* one a device, for good: contexts are kept by the registry, and there are few */
-static const size_t LEAST = (size_t)16 << 20, HOST_MOST = (size_t)1 << 30, DEVICE = (size_t)2 << 30;
+static const size_t LEAST = (size_t)16 << 20, HOST_LEAST = (size_t)64 << 20, HOST_MOST = (size_t)1 << 30, DEVICE = (size_t)2 << 30;
+static const double WORTH = 32e9;         /* bytes made a second of collecting: with 4 GB/s of arithmetic the collector takes an eighth */
 
 static budget *budget_of(moho_ctx *c)
 {
   for (budget *b = budgets; b; b = b->next) if (b->ctx == c) return b;
   budget *b = calloc(1, sizeof *b);
   if (!b) return NULL;
-  *b = (budget){ budgets, c, 0, 0 };
+  *b = (budget){ .next = budgets, .ctx = c };
   return budgets = b;
 }
 
@@ -29,7 +30,11 @@ static void set_mark(budget *b, const moho_mem *m)
   if (m->limit) more = m->limit > m->live ? (m->limit - m->live) / 8 * 7 : 0;
   else if (moho_ctx_available(b->ctx, &available, &total) == MOHO_OK) {
     size_t part = total / 8, room = (available + m->cached) / 4 * 3;
-    if (part > HOST_MOST && moho_ctx_is_host(b->ctx)) part = HOST_MOST;
+    if (moho_ctx_is_host(b->ctx)) {
+      double worth = b->seconds * WORTH;
+      size_t most = worth < (double)HOST_LEAST ? HOST_LEAST : worth > (double)HOST_MOST ? HOST_MOST : (size_t)worth;
+      if (part > most) part = most;
+    }
     more = part < room ? part : room;
   }
   b->limit = m->limit;
@@ -44,7 +49,9 @@ static void drive(lua_State *L, moho_ctx *c, size_t bytes)
   moho_ctx_mem(c, &m);
   if (!b->mark || b->limit != m.limit) set_mark(b, &m);
   if (m.live + bytes <= b->mark) return;
+  b->seconds = -moho_clock();
   lua_gc(L, LUA_GCCOLLECT, 0);
+  b->seconds += moho_clock();
   moho_ctx_mem(c, &m);
   set_mark(b, &m);
 }
