@@ -9,12 +9,14 @@ struct cuda_dev {
 };
 
 extern "C" const struct moho_vec_kernels moho_cuda_vec;
+extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
 extern "C" const struct moho_axis_kernels moho_cuda_axis;
 
 static moho_kernels all_kernels()
 {
   moho_kernels k = {};
   k.vec = &moho_cuda_vec;
+  k.kirchhoff = &moho_cuda_kirchhoff;
   k.axis = &moho_cuda_axis;
   return k;
 }

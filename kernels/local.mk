@@ -52,6 +52,12 @@ endif
 cuda_sources =
 cuda_sources += %D%/cuda.cu
 cuda_sources += %D%/cuda_host.cu
+cuda_sources += %D%/kirchhoff_cuda.cu
+cuda_sources += %D%/kirchhoff_cuda_tables.cu
+cuda_sources += %D%/kirchhoff_cuda_plain.cu
+cuda_sources += %D%/kirchhoff_cuda_adjoint.cu
+cuda_sources += %D%/kirchhoff_cuda_forward.cu
+EXTRA_DIST += %D%/kirchhoff_cuda.cuh %D%/kirchhoff_cuda_rows.cuh scripts/bench_kirchhoff.cu
 cuda_sources += %D%/vec_cuda.cu
 cuda_sources += %D%/axis_cuda.cu
 cuda_sources += %D%/vec_cuda_reduce.cu
@@ -85,6 +91,13 @@ SUFFIXES = .cu .cuo
 moho-cuda.so: $(cuda_objects)
 	$(AM_V_CCLD)$(CC) -shared $(CFLAGS) $(SANITIZE) $(LDFLAGS) -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -o $@ $(cuda_objects) $(CUDA_LIBS)
 CLEANFILES += moho-cuda.so $(cuda_objects) $(cuda_objects:=.d)
+
+# Checks and times the Kirchhoff kernels by themselves, on a machine that has a card and a driver only.
+bench_objects = scripts/bench_kirchhoff.cuo %D%/cuda_host.cuo $(filter %D%/kirchhoff_cuda%,$(cuda_objects))
+scripts/bench_kirchhoff.cuo: NVCC_FILE = -fopenmp
+bench_kirchhoff: $(bench_objects)
+	$(AM_V_CCLD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(bench_objects) $(CUDA_LIBS) -lgomp
+CLEANFILES += bench_kirchhoff scripts/bench_kirchhoff.cuo scripts/bench_kirchhoff.cuo.d
 else
 libmoho_la_SOURCES += %D%/nocuda.c
 endif

@@ -1,0 +1,180 @@
+/* The CUDA Kirchhoff kernel set: plans, and which kernels an application takes.
+
+   Float operators take the fast kernels where their windows hold what a tile or a panel of the image spans, the plain kernels
+   where not (very fine sampling, lists whose traces share few sides, apertures) and on devices without what they need. Either
+   way index and fraction are those of one fixed-point table, so forward and adjoint agree whatever each takes. */
+#include <stdlib.h>
+#include <string.h>
+#include <math.h>
+#include <new>
+#include "kirchhoff_cuda.cuh"
+
+moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host, void **p)
+{
+  if (k->nblk == (int)(sizeof k->blk / sizeof k->blk[0])) return moho_fail(MOHO_ENOMEM, "too many parts in a Kirchhoff plan");
+  MOHO_TRY(moho_block_new(k->ctx, bytes ? bytes : 1, &k->blk[k->nblk]));
+  *p = k->blk[k->nblk++]->p;
+  return host && bytes ? k->ctx->be->put(k->ctx->dev, k->ctx->lane[0]->stream, *p, host, bytes) : MOHO_OK;
+}
+
+static void cuda_kirchhoff_free(moho_kirchhoff *k)
+{
+  if (!k) return;
+  for (int i = 0; i < k->nblk; i++) moho_block_unref(k->blk[i]);
+  free(k->list.first), free(k->list.hpid);
+  free(k);
+}
+
+static moho_status limits(const moho_kirchhoff_desc *d)
+{
+  int64_t nside = d->ns + d->nr, most = d->type == MOHO_F32 ? 1 << 27 : 1 << 20;
+  for (int i = 0; i < 3; i++)
+    if (d->n[i] > INT32_MAX / 2) return moho_fail(MOHO_EINVAL, "expected fewer than 2^30 image points along an axis on cuda");
+  if (nside > INT32_MAX / 512) return moho_fail(MOHO_EINVAL, "expected fewer than 2^22 sources and receivers on cuda, got %lld", (long long)nside);
+  if (d->ntraces >= INT32_MAX) return moho_fail(MOHO_EINVAL, "expected fewer than 2^31 traces on cuda, got %lld; split the operator", (long long)d->ntraces);
+  if (d->nt > most) return moho_fail(MOHO_EINVAL, "expected at most %lld samples a trace on cuda, got %lld", (long long)most, (long long)d->nt);
+  return MOHO_OK;
+}
+
+static void geometry(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
+{
+  kc_geo *g = &k->geo;
+  for (int i = 0; i < 3; i++) g->n[i] = (int)d->n[i], g->o[i] = d->o[i], g->d[i] = d->d[i];
+  g->ns = (int)d->ns, g->nr = (int)d->nr;
+  g->roff = d->shared ? 0 : g->ns;
+  g->nside = d->shared ? (g->ns > g->nr ? g->ns : g->nr) : g->ns + g->nr;
+  g->mode = d->mode;
+  g->half = d->t0 / 2, g->dt = d->dt, g->nt = (int)d->nt;
+  g->nvel = d->nvel;
+  g->aperture = d->aperture, g->amin = d->amin, g->amax = d->amax;
+  g->taper[0] = 1;
+  for (int i = 1; i < 20; i++) g->taper[i] = (1 + cos(3.14159265358979323846 * (i - 1) / 19)) / 2;
+  for (int i = 0; i < 2; i++) {
+    const moho_array *a = d->trav[i];
+    if (!a) continue;
+    g->trav[i] = (const char *)a->block->p + (size_t)a->offset * moho_dtype_size(a->type);
+    g->wide[i] = a->type == MOHO_F64;
+    g->stride[i][0] = a->stride[0], g->stride[i][1] = a->stride[1];
+  }
+  k->type = d->type;
+  k->ni = d->n[0] * d->n[1] * d->n[2];
+  k->ntraces = d->ntraces, k->nt = d->nt;
+  k->ld = (d->nt + 4) / 4 * 4;            /* at least one zero behind the last sample: the plain adjoint reads it */
+  k->full = !d->isrc;
+}
+
+/* Positions of all sides: rows y, x, z. */
+static moho_status positions(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double **host)
+{
+  kc_geo *g = &k->geo;
+  double *p = (double *)calloc((size_t)g->nside * 3, sizeof *p);
+  if (!p) return moho_fail(MOHO_ENOMEM, "out of memory for %d positions", g->nside);
+  *host = p;
+  for (int i = 0; i < 3; i++) {
+    if (d->rec) memcpy(p + (size_t)i * g->nside + g->roff, d->rec + (size_t)i * g->nr, (size_t)g->nr * sizeof *p);
+    if (d->src) memcpy(p + (size_t)i * g->nside, d->src + (size_t)i * g->ns, (size_t)g->ns * sizeof *p);
+  }
+  MOHO_TRY(kc_block(k, (size_t)g->nside * 3 * sizeof *p, p, (void **)&g->pos));
+  static const double none = 0;
+  return kc_block(k, (size_t)(d->nvel ? d->nvel : 1) * sizeof(double), d->nvel ? d->vel : &none, (void **)&g->vel);
+}
+
+/* Which kernels can be fast, tiles and panels. */
+static moho_status choose(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
+{
+  kc_geo *g = &k->geo;
+  int major = 0, room = 0, highest = 0;
+  bool bad = false;
+  double dz = d->d[2];
+  CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, k->ctx->ordinal));
+  CUDA_TRY(cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, k->ctx->ordinal));
+  if (d->mode == MOHO_KIRCHHOFF_TIME) dz *= d->vel[d->nvel / 2] / 2;
+  kc_shape_tiles(k, dz);
+  MOHO_TRY(kc_block(k, (size_t)k->tile.n * (size_t)g->nside * sizeof(kc_span), NULL, (void **)&k->tile_span));
+  MOHO_TRY(kc_spans(k, &k->tile, true, k->tile_span, &highest, &bad));
+  int64_t need = (int64_t)highest + 2;
+  k->items = need <= KC_PAIRS / 4 ? 4 : need <= KC_PAIRS / 2 ? 2 : need <= KC_PAIRS && !bad ? 1 : 0;
+  bool may = k->type == MOHO_F32 && !g->aperture;
+  k->fast_adjoint = may && major >= 9 && k->items && (k->full || (double)k->ntraces >= 2. * (double)k->list.nitem);
+  k->fast_forward = may && room >= 220 * 1024;
+  if (k->fast_adjoint) MOHO_TRY(kc_adjoint_plan(k));
+  if (k->fast_forward) MOHO_TRY(kc_forward_plan(k));
+  int64_t slices = 1584 / k->tile.n + 1, most = k->ntraces / 32 + 1;
+  k->plain_slices = (int)(slices < most ? slices : most);
+  if (k->plain_slices > 64) k->plain_slices = 64;
+  return MOHO_OK;
+}
+
+static moho_status fill(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double **host)
+{
+  MOHO_TRY(limits(d));
+  geometry(k, d);
+  MOHO_TRY(positions(k, d, host));
+  if (!k->ntraces || !k->ni) return MOHO_OK;
+  if (!k->full) {
+    try {
+      MOHO_TRY(kc_make_list(k, d));
+    } catch (const std::bad_alloc &) {
+      return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)k->ntraces);
+    }
+  }
+  MOHO_TRY(choose(k, d));
+  MOHO_TRY(kc_tables(k));
+  if (k->fast_forward) MOHO_TRY(kc_forward_bound(k, (cudaStream_t)k->ctx->lane[0]->stream));
+  CUDA_TRY(cudaStreamSynchronize((cudaStream_t)k->ctx->lane[0]->stream));
+  return MOHO_OK;
+}
+
+static moho_status cuda_kirchhoff_make(moho_ctx *c, const moho_kirchhoff_desc *d, moho_kirchhoff **plan)
+{
+  CUDA_TRY(cudaSetDevice(c->ordinal));
+  moho_kirchhoff *k = (moho_kirchhoff *)calloc(1, sizeof *k);
+  if (!k) return moho_fail(MOHO_ENOMEM, "out of memory for a Kirchhoff plan");
+  k->ctx = c;
+  double *host = NULL;
+  moho_status st = fill(k, d, &host);
+  free(host);
+  if (st == MOHO_OK) *plan = k;
+  else cuda_kirchhoff_free(k);
+  return st;
+}
+
+static size_t cuda_kirchhoff_table_bytes(const moho_kirchhoff *k) { return k->table_bytes; }
+static int64_t cuda_kirchhoff_ld(const moho_kirchhoff *k) { return k->ld; }
+
+static size_t cuda_kirchhoff_work(const moho_kirchhoff *k, moho_dir dir)
+{
+  if (!k->ntraces || !k->ni) return 0;
+  if (dir == MOHO_FWD) return k->fast_forward ? kc_forward_work(k) : kc_plain_work(k, dir);
+  return k->fast_adjoint ? kc_adjoint_work(k) : kc_plain_work(k, dir);
+}
+
+static moho_status cuda_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on, const void *m, double alpha, bool add, int64_t shift, void *y,
+                                          int64_t ldy, void *work)
+{
+  cudaStream_t st = (cudaStream_t)on->stream;
+  CUDA_TRY(cudaSetDevice(k->ctx->ordinal));
+  if (!k->ntraces || !k->ni) return MOHO_OK;
+  if (!k->fast_forward) return kc_plain_forward(k, st, m, alpha, add, shift, y, ldy, work);
+  return kc_forward(k, st, (const float *)m, alpha, add, shift, (float *)y, ldy, work);
+}
+
+static moho_status cuda_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on, const void *d, int64_t shift, void *rows, double alpha, bool add,
+                                          void *m, void *work)
+{
+  cudaStream_t st = (cudaStream_t)on->stream;
+  CUDA_TRY(cudaSetDevice(k->ctx->ordinal));
+  if (!k->ni) return MOHO_OK;
+  if (!k->ntraces) {
+    if (!add) CUDA_TRY(cudaMemsetAsync(m, 0, (size_t)k->ni * moho_dtype_size(k->type), st));
+    return MOHO_OK;
+  }
+  if (!k->fast_adjoint) return kc_plain_adjoint(k, st, d, shift, rows, alpha, add, m, work);
+  return kc_adjoint(k, st, (const float *)d, shift, (const float *)rows, alpha, add, (float *)m, work);
+}
+
+extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
+const struct moho_kirchhoff_kernels moho_cuda_kirchhoff = {
+  .make = cuda_kirchhoff_make, .free = cuda_kirchhoff_free, .table_bytes = cuda_kirchhoff_table_bytes, .ld = cuda_kirchhoff_ld,
+  .work = cuda_kirchhoff_work, .forward = cuda_kirchhoff_forward, .adjoint = cuda_kirchhoff_adjoint,
+};

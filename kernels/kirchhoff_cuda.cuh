@@ -1,0 +1,218 @@
+/* CUDA's Kirchhoff plan, and what its files share: the device's view of the geometry, points of tiles and panels, times.
+
+   A time is a fixed-point number of samples, 2^-23 of one in float operators and 2^-40 in double ones, taken once from a double;
+   tables hold it relative to an integer base, so index and fraction are the same bits whatever the points are grouped in.
+   docs/kernels.md draws the layouts. */
+#ifndef MOHO_KIRCHHOFF_CUDA_CUH
+#define MOHO_KIRCHHOFF_CUDA_CUH
+
+#include <stdint.h>
+#include "kirchhoff.h"
+#include "cuda_host.h"
+
+static constexpr int KC_TILE = 512;   /* points of a tile: adjoint and plain kernels                        */
+static constexpr int KC_FRAC = 23, KC_FRAC64 = 40;
+static constexpr int KC_SLOTS = 8;    /* adjoint: times of a group kept in registers                        */
+static constexpr int KC_PAIRS = 384;  /* adjoint: items of a ring slot x samples of a window                */
+static constexpr int KC_ROWS = 384;   /* forward: rows of a window in shared memory,                        */
+static constexpr int KC_DUMP = 2;     /* of which the last take what is outside the record                  */
+static constexpr int KC_HALF = 168;   /* forward: rows used when some points have no time                   */
+static constexpr int KC_FWD = 4;      /* forward: windows of a block                                        */
+static constexpr int KC_LANES = 32;
+static constexpr int KC_PANEL = 32768;   /* forward: points of a panel, at most                            */
+/* One application keeps no more than this of prepared data, or what one group of traces takes. */
+static constexpr size_t KC_CHUNK = (size_t)3 << 30;
+
+/* By value to kernels. */
+typedef struct kc_geo {
+  int n[3];                             /* points along y, x, z                              */
+  double o[3], d[3];
+  int nside, ns, nr, roff;              /* receiver r is side roff + r                       */
+  const double *pos;                    /* (3, nside)                                        */
+  moho_kirchhoff_mode mode;
+  const double *vel;
+  int64_t nvel;
+  const void *trav[2];
+  int64_t stride[2][2];
+  bool wide[2];                         /* trav is f64                                       */
+  double half, dt;                      /* half of t[0], taken off each side                 */
+  int nt;
+  bool aperture;
+  double amin, amax, taper[20];
+} kc_geo;
+
+/* The image cut into equal boxes: tiles (sizes powers of two, points in patches) or panels (points in C order). */
+typedef struct kc_boxes {
+  int size[3], count[3], patch[3];      /* patch all 0: C order                              */
+  int per;                              /* points of a box's table, padding included         */
+  int n;                                /* boxes                                             */
+} kc_boxes;
+
+/* Of one side in one box: floor of the smallest time, floor of the largest above it. */
+typedef struct kc_span { int base, height; } kc_span;   /* height: bit 30 tells that some points have no time */
+static constexpr int KC_BAD = 1 << 30;
+
+/* What a trace list becomes: sorted by source, then receiver. */
+typedef struct kc_list {
+  int *src, *rec;                       /* device: of each sorted trace                      */
+  int64_t *row;                         /* its row of data                                   */
+  int ngroup;                           /* adjoint: groups of KC_SLOTS sources               */
+  int64_t nitem, *first;                /* host and device: first item of each group, and the end */
+  int64_t *dfirst, *pid;                /* device: pid of a group's first trace              */
+  int64_t *hpid;                        /* host: the same, and the end                       */
+  int *a;                               /* [group][KC_SLOTS] sources                         */
+  int *b, *at;                          /* [item] receiver; [item][KC_SLOTS] trace - pid of the group, -1 none */
+} kc_list;
+
+struct moho_kirchhoff {
+  moho_ctx *ctx;
+  moho_dtype type;
+  kc_geo geo;
+  int64_t ni, ntraces, nt, ld;
+  bool full, fast_forward, fast_adjoint;
+  kc_boxes tile, panel;
+  int nblk;
+  moho_block *blk[24];
+  size_t table_bytes;
+  /* plain kernels */
+  int64_t *table64;                     /* [side][tile][KC_TILE]                             */
+  kc_list list;
+  int plain_slices;
+  /* adjoint */
+  uint32_t *tile_rel;                   /* [side][tile][KC_TILE]                             */
+  kc_span *tile_span;                   /* [tile][side]                                      */
+  int items;                            /* per ring slot: 4, 2 or 1                          */
+  bool adj_swap;                        /* receivers in registers, sources in the ring       */
+  int adj_slices, adj_chunk, adj_groups;
+  int64_t pitch;
+  /* forward */
+  uint32_t *panel_rel;                  /* [panel][point/4][side][4]                         */
+  kc_span *panel_span;                  /* [panel][side]                                     */
+  bool fwd_swap, masked, long_sum;      /* long_sum: 64-bit sums                             */
+  int fwd_chunk, fwd_groups;
+  double *cell;                         /* [panel + 1]: largest cell of F(1), of the panel and of all */
+};
+
+#define KC_GRID(n, per) ((unsigned)(((n) + (per) - 1) / (per)))
+
+/* ---- on the device ------------------------------------------------------------------------- */
+
+/* Point p of a box: false outside the image, where the coordinates are those of a neighbour at the edge. */
+__device__ __forceinline__ bool kc_point(const kc_geo &g, const kc_boxes &b, int box, int p, int at[3])
+{
+  int c[3] = { box / (b.count[1] * b.count[2]), box / b.count[2] % b.count[1], box % b.count[2] }, q[3];
+  if (b.patch[2]) {                     /* patches of 32 points, C order inside and among them */
+    int l = p & 31, m = p >> 5;
+    int px = b.size[1] / b.patch[1], pz = b.size[2] / b.patch[2];
+    q[0] = m / (px * pz) * b.patch[0] + l / (b.patch[1] * b.patch[2]);
+    q[1] = m / pz % px * b.patch[1] + l / b.patch[2] % b.patch[1];
+    q[2] = m % pz * b.patch[2] + l % b.patch[2];
+  } else {
+    q[0] = p / (b.size[1] * b.size[2]);
+    q[1] = p / b.size[2] % b.size[1];
+    q[2] = p % b.size[2];
+  }
+  bool in = true;
+  for (int i = 0; i < 3; i++) {
+    if (q[i] >= b.size[i]) in = false, q[i] = b.size[i] - 1;
+    at[i] = c[i] * b.size[i] + q[i];
+    if (at[i] >= g.n[i]) in = false, at[i] = g.n[i] - 1;
+  }
+  return in;
+}
+
+__device__ __forceinline__ int64_t kc_index(const kc_geo &g, const int at[3])
+{
+  return ((int64_t)at[0] * g.n[1] + at[1]) * g.n[2] + at[2];
+}
+
+__device__ __forceinline__ double kc_velocity(const kc_geo &g, const int at[3])
+{
+  if (g.nvel == 1) return g.vel[0];
+  int64_t ni = (int64_t)g.n[0] * g.n[1] * g.n[2];
+  return g.nvel == g.n[2] && g.nvel != ni ? g.vel[at[2]] : g.vel[kc_index(g, at)];
+}
+
+/* o + i d, rounded as everywhere: no fused multiply-add, so that all kernels see the same bits. */
+__device__ __forceinline__ double kc_coordinate(const kc_geo &g, int axis, int i)
+{
+  return __dadd_rn(g.o[axis], __dmul_rn((double)i, g.d[axis]));
+}
+
+/* Time mode: v t / 2, at least v dt / 2. */
+__device__ __forceinline__ double kc_deep(const kc_geo &g, const int at[3])
+{
+  double v = kc_velocity(g, at);
+  return fmax(__dmul_rn(__dmul_rn(v, kc_coordinate(g, 2, at[2])), 0.5), __dmul_rn(__dmul_rn(v, g.d[2]), 0.5));
+}
+
+/* The time of a side at a point, in units of 2^-frac sample; false: none. */
+__device__ __forceinline__ bool kc_time(const kc_geo &g, int side, const int at[3], int frac, int64_t *q)
+{
+  double t;
+  if (g.mode == MOHO_KIRCHHOFF_BYOT) {
+    int k = g.roff && side >= g.ns;
+    int64_t e = kc_index(g, at) * g.stride[k][0] + (side - (k ? g.roff : 0)) * g.stride[k][1];
+    t = g.wide[k] ? ((const double *)g.trav[k])[e] : (double)((const float *)g.trav[k])[e];
+  } else {
+    double y = __dsub_rn(kc_coordinate(g, 0, at[0]), g.pos[side]), x = __dsub_rn(kc_coordinate(g, 1, at[1]), g.pos[g.nside + side]);
+    double z = kc_coordinate(g, 2, at[2]), v = kc_velocity(g, at);
+    double across = __dadd_rn(__dmul_rn(y, y), __dmul_rn(x, x));
+    if (g.mode == MOHO_KIRCHHOFF_TIME) {
+      z = __dmul_rn(z, 0.5);
+      t = __dsqrt_rn(__dadd_rn(__dmul_rn(z, z), __ddiv_rn(across, __dmul_rn(v, v))));
+    } else {
+      z = __dsub_rn(z, g.pos[2 * (int64_t)g.nside + side]);
+      t = __ddiv_rn(__dsqrt_rn(__dadd_rn(across, __dmul_rn(z, z))), v);
+    }
+  }
+  double u = __ddiv_rn(__dsub_rn(t, g.half), g.dt);
+  if (!(fabs(u) < (double)(frac == KC_FRAC ? 1 << 28 : 1 << 20) * (frac == KC_FRAC ? 1 : 2))) return false;
+  *q = __double2ll_rn(__dmul_rn(u, (double)(1ll << frac)));
+  return true;
+}
+
+/* The lateral aperture's weight of a trace with midpoint (y, x, z) at a point. */
+__device__ __forceinline__ double kc_aperture(const kc_geo &g, double y, double x, double z, const int at[3])
+{
+  double depth = g.mode == MOHO_KIRCHHOFF_TIME ? kc_deep(g, at) : fmax(__dsub_rn(kc_coordinate(g, 2, at[2]), z), g.d[2]);
+  double distance = hypot(__dsub_rn(kc_coordinate(g, 1, at[1]), x), __dsub_rn(kc_coordinate(g, 0, at[0]), y));
+  double ratio = depth > 0 ? __ddiv_rn(distance, depth) : distance > 0 ? INFINITY : 0;
+  if (!(ratio < g.amax)) return 0;
+  if (ratio < g.amin) return 1;
+  int i = (int)__ddiv_rn(__dmul_rn(20, __dsub_rn(ratio, g.amin)), __dsub_rn(g.amax, g.amin));
+  return g.taper[i < 19 ? i : 19];
+}
+
+__device__ __forceinline__ void kc_middle(const kc_geo &g, int s, int r, double m[3])
+{
+  for (int i = 0; i < 3; i++)
+    m[i] = __dmul_rn(__dadd_rn(g.pos[i * (int64_t)g.nside + s], g.pos[i * (int64_t)g.nside + g.roff + r]), 0.5);
+}
+
+/* ---- between the files ---------------------------------------------------------------------- */
+moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host, void **p);    /* memory of the plan, filled from the host */
+/* kirchhoff_cuda_tables.cu */
+void kc_shape_tiles(moho_kirchhoff *k, double dz);
+moho_status kc_spans(moho_kirchhoff *k, const kc_boxes *b, bool even, kc_span *span, int *highest, bool *bad);
+moho_status kc_tables(moho_kirchhoff *k);
+moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
+/* kirchhoff_cuda_plain.cu */
+size_t kc_plain_work(const moho_kirchhoff *k, moho_dir dir);
+moho_status kc_plain_forward(const moho_kirchhoff *k, cudaStream_t st, const void *m, double alpha, bool add, int64_t shift, void *y,
+                             int64_t ldy, void *work);
+moho_status kc_plain_adjoint(const moho_kirchhoff *k, cudaStream_t st, const void *d, int64_t shift, void *rows, double alpha, bool add,
+                             void *m, void *work);
+/* kirchhoff_cuda_adjoint.cu */
+moho_status kc_adjoint_plan(moho_kirchhoff *k);
+size_t kc_adjoint_work(const moho_kirchhoff *k);
+moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *rows, double alpha, bool add,
+                       float *m, void *work);
+/* kirchhoff_cuda_forward.cu */
+moho_status kc_forward_plan(moho_kirchhoff *k);
+moho_status kc_forward_bound(moho_kirchhoff *k, cudaStream_t st);
+size_t kc_forward_work(const moho_kirchhoff *k);
+moho_status kc_forward(const moho_kirchhoff *k, cudaStream_t st, const float *m, double alpha, bool add, int64_t shift, float *y, int64_t ldy,
+                       void *work);
+
+#endif

@@ -1,0 +1,41 @@
+/* Rows of data: which one a trace in the kernels' order is; integer sums turned into samples. */
+#ifndef MOHO_KIRCHHOFF_CUDA_ROWS_CUH
+#define MOHO_KIRCHHOFF_CUDA_ROWS_CUH
+
+#include "kirchhoff_cuda.cuh"
+
+/* Trace `pid` in kernel order: a list's sorted order, or pid = a * nb + b with row a * sa + b * sb. */
+typedef struct kc_order {
+  const int64_t *row;
+  int64_t nb, sa, sb;
+} kc_order;
+
+static inline kc_order kc_order_of(const moho_kirchhoff *k, bool swap)
+{
+  const kc_geo *g = &k->geo;
+  if (!k->full) return { k->list.row, 1, 0, 0 };
+  return swap ? kc_order{ NULL, g->ns, 1, g->nr } : kc_order{ NULL, g->nr, g->nr, 1 };
+}
+
+__device__ __forceinline__ int64_t kc_row(const kc_order &o, int64_t pid)
+{
+  return o.row ? o.row[pid] : pid / o.nb * o.sa + pid % o.nb * o.sb;
+}
+
+/* y[row(pid), t] (+)= alpha unit sum[pid - first, t - shift] */
+template<typename S, typename R>
+__global__ void kc_rows_out(kc_order o, int64_t first, int nt, int64_t shift, double alpha, const double *unit, bool add,
+                            const S *__restrict__ sum, R *__restrict__ y, int64_t ldy)
+{
+  int64_t r = blockIdx.x;
+  const S *from = sum + r * nt;
+  R *to = y + kc_row(o, first + r) * ldy;
+  double scale = alpha * *unit;
+  for (int t = threadIdx.x; t < nt; t += blockDim.x) {
+    int64_t at = t - shift;
+    R v = at >= 0 && at < nt ? (R)((double)from[at] * scale) : (R)(0 * scale);
+    to[t] = add ? to[t] + v : v;
+  }
+}
+
+#endif

@@ -1,0 +1,262 @@
+/* Tables of times on the device: shapes of tiles, spans of times over boxes, fixed-point tables; lists of traces. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <algorithm>
+#include <vector>
+#include "kirchhoff_cuda.cuh"
+
+/* ---- shapes ------------------------------------------------------------------------------ */
+
+static int pieces(int n, int size) { return (n + size - 1) / size; }
+
+/* Of all boxes of `points` within `room`: compact ones span few samples, padding at the image's edges is work for nothing. */
+static void choose(const kc_geo *g, const double h[3], const int room[3], int points, bool pad, int best[3])
+{
+  double least = INFINITY, cost = INFINITY;
+  for (int pass = 0; pass < 2; pass++)
+    for (int y = 1; y <= points; y *= 2)
+      for (int x = 1; y * x <= points; x *= 2) {
+        int b[3] = { y, x, points / y / x };
+        if (b[0] > room[0] || b[1] > room[1] || b[2] > room[2]) continue;
+        double across = 0, padded = 1;
+        for (int i = 0; i < 3; i++) {
+          double reach = (b[i] < g->n[i] ? b[i] : g->n[i]) - 1;
+          across += reach * reach * h[i] * h[i];
+          if (pad) padded *= (double)pieces(g->n[i], b[i]) * b[i] / g->n[i];
+        }
+        across = sqrt(across);
+        if (pass == 0) {
+          least = across > 0 && across < least ? across : least;
+          continue;
+        }
+        double c = padded * (1 + (across > 0 ? across / least : 0) / 2);
+        if (c < cost) cost = c, memcpy(best, b, sizeof b);
+      }
+}
+
+void kc_shape_tiles(moho_kirchhoff *k, double dz)
+{
+  const kc_geo *g = &k->geo;
+  double h[3] = { g->d[0], g->d[1], dz };
+  int room[3] = { KC_TILE, KC_TILE, KC_TILE };
+  kc_boxes *t = &k->tile;
+  choose(g, h, room, KC_TILE, true, t->size);
+  choose(g, h, t->size, KC_LANES, false, t->patch);
+  t->per = KC_TILE;
+  t->n = 1;
+  for (int i = 0; i < 3; i++) t->n *= t->count[i] = pieces(g->n[i], t->size[i]);
+}
+
+/* ---- spans of times ------------------------------------------------------------------------- */
+
+__device__ static int64_t lowest(int64_t v)
+{
+  for (int o = 16; o; o /= 2) v = min(v, (int64_t)__shfl_xor_sync(~0u, (long long)v, o));
+  return v;
+}
+
+/* A warp for each (box, side). */
+__global__ void kc_span_kernel(kc_geo g, kc_boxes b, bool even, kc_span *span)
+{
+  int64_t w = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
+  int box = (int)(w / g.nside), side = (int)(w % g.nside), lane = threadIdx.x & 31, at[3];
+  if (box >= b.n) return;
+  int64_t lo = INT64_MAX, hi = INT64_MAX;      /* hi: of the negative */
+  bool bad = false;
+  for (int p = lane; p < b.size[0] * b.size[1] * b.size[2]; p += 32) {
+    int64_t q;
+    if (!kc_point(g, b, box, p, at)) continue;
+    if (!kc_time(g, side, at, KC_FRAC, &q)) {
+      bad = true;
+      continue;
+    }
+    lo = min(lo, q);
+    hi = min(hi, -q);
+  }
+  lo = lowest(lo);
+  hi = lowest(hi);
+  bad = __any_sync(~0u, bad);
+  if (lane) return;
+  kc_span s = { 0, 0 };
+  if (lo != INT64_MAX) {
+    s.base = (int)(lo >> KC_FRAC);
+    if (even) s.base &= ~1;
+    s.height = (int)min((-hi >> KC_FRAC) - s.base, (int64_t)(KC_BAD - 1));
+  }
+  if (bad) s.height |= KC_BAD;
+  span[w] = s;
+}
+
+/* Of each box: rows that a source and a receiver may span together, and whether all points have times. */
+__global__ void kc_highest_kernel(int n, int nside, int ns, int roff, int nr, const kc_span *span, int *out)
+{
+  __shared__ int top[3];
+  if (threadIdx.x < 3) top[threadIdx.x] = 0;
+  __syncthreads();
+  for (int i = threadIdx.x; i < nside; i += blockDim.x) {
+    int h = span[(int64_t)blockIdx.x * nside + i].height, v = h & (KC_BAD - 1);
+    if (i < ns) atomicMax(top, v);
+    if (i >= roff && i < roff + nr) atomicMax(top + 1, v);
+    if (h & KC_BAD) atomicMax(top + 2, 1);
+  }
+  __syncthreads();
+  if (threadIdx.x) return;
+  int64_t sum = (int64_t)top[0] + top[1];
+  atomicMax(out, (int)min(sum, (int64_t)INT32_MAX));
+  atomicMax(out + 1, top[2]);
+}
+
+/* Spans of all boxes; the largest sum of heights of a source and a receiver in one box. */
+moho_status kc_spans(moho_kirchhoff *k, const kc_boxes *b, bool even, kc_span *span, int *highest, bool *bad)
+{
+  int *out, host[2];
+  cudaStream_t st = (cudaStream_t)k->ctx->lane[0]->stream;
+  CUDA_TRY(cudaMallocAsync(&out, sizeof host, st));
+  CUDA_TRY(cudaMemsetAsync(out, 0, sizeof host, st));
+  kc_span_kernel<<<KC_GRID((int64_t)b->n * k->geo.nside, 8), 256, 0, st>>>(k->geo, *b, even, span);
+  CUDA_LAUNCHED("kirchhoff spans");
+  kc_highest_kernel<<<b->n, 256, 0, st>>>(b->n, k->geo.nside, k->geo.ns, k->geo.roff, k->geo.nr, span, out);
+  CUDA_LAUNCHED("kirchhoff highest");
+  CUDA_TRY(cudaMemcpyAsync(host, out, sizeof host, cudaMemcpyDeviceToHost, st));
+  CUDA_TRY(cudaStreamSynchronize(st));
+  CUDA_TRY(cudaFreeAsync(out, st));
+  *highest = host[0];
+  *bad = host[1] != 0;
+  return MOHO_OK;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------ */
+
+__global__ void kc_tile_kernel(kc_geo g, kc_boxes b, const kc_span *span, uint32_t bad, uint32_t *rel)
+{
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, q;
+  int p = (int)(i % KC_TILE), tile = (int)(i / KC_TILE % b.n), at[3];
+  int64_t side = i / KC_TILE / b.n;
+  if (side >= g.nside) return;
+  kc_point(g, b, tile, p, at);
+  uint32_t r = bad;
+  if (kc_time(g, (int)side, at, KC_FRAC, &q)) r = (uint32_t)(q - ((int64_t)span[(int64_t)tile * g.nside + side].base << KC_FRAC));
+  rel[i] = r;
+}
+
+__global__ void kc_panel_kernel(kc_geo g, kc_boxes b, const kc_span *span, uint32_t bad, uint32_t *rel)
+{
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, q;
+  int e = (int)(i & 3), side = (int)(i / 4 % g.nside), at[3];
+  int64_t four = i / 4 / g.nside;
+  int panel = (int)(four / (b.per / 4)), p = (int)(four % (b.per / 4)) * 4 + e;
+  if (panel >= b.n) return;
+  kc_point(g, b, panel, p, at);
+  uint32_t r = bad;
+  if (kc_time(g, side, at, KC_FRAC, &q)) r = (uint32_t)(q - ((int64_t)span[(int64_t)panel * g.nside + side].base << KC_FRAC));
+  rel[i] = r;
+}
+
+__global__ void kc_table64_kernel(kc_geo g, kc_boxes b, int frac, int64_t *table)
+{
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, q;
+  int p = (int)(i % KC_TILE), tile = (int)(i / KC_TILE % b.n), at[3];
+  int64_t side = i / KC_TILE / b.n;
+  if (side >= g.nside) return;
+  kc_point(g, b, tile, p, at);
+  table[i] = kc_time(g, (int)side, at, frac, &q) ? q : INT64_MIN / 4;   /* with any other leg: before the record */
+}
+
+moho_status kc_tables(moho_kirchhoff *k)
+{
+  cudaStream_t st = (cudaStream_t)k->ctx->lane[0]->stream;
+  const kc_geo *g = &k->geo;
+  int64_t tiles = (int64_t)g->nside * k->tile.n * KC_TILE, panels = (int64_t)g->nside * k->panel.n * k->panel.per;
+  if (!k->fast_forward || !k->fast_adjoint) {
+    MOHO_TRY(kc_block(k, (size_t)tiles * sizeof *k->table64, NULL, (void **)&k->table64));
+    k->table_bytes += (size_t)tiles * sizeof *k->table64;
+    kc_table64_kernel<<<KC_GRID(tiles, 256), 256, 0, st>>>(*g, k->tile, k->type == MOHO_F32 ? KC_FRAC : KC_FRAC64, k->table64);
+    CUDA_LAUNCHED("kirchhoff table");
+  }
+  if (k->fast_adjoint) {
+    MOHO_TRY(kc_block(k, (size_t)tiles * sizeof *k->tile_rel, NULL, (void **)&k->tile_rel));
+    k->table_bytes += (size_t)tiles * sizeof *k->tile_rel;
+    kc_tile_kernel<<<KC_GRID(tiles, 256), 256, 0, st>>>(*g, k->tile, k->tile_span, (k->items == 4 ? 128u : 194u) << KC_FRAC, k->tile_rel);
+    CUDA_LAUNCHED("kirchhoff tile table");
+  }
+  if (k->fast_forward) {
+    MOHO_TRY(kc_block(k, (size_t)panels * sizeof *k->panel_rel, NULL, (void **)&k->panel_rel));
+    k->table_bytes += (size_t)panels * sizeof *k->panel_rel;
+    kc_panel_kernel<<<KC_GRID(panels, 256), 256, 0, st>>>(*g, k->panel, k->panel_span, (uint32_t)(KC_HALF + 2) << KC_FRAC, k->panel_rel);
+    CUDA_LAUNCHED("kirchhoff panel table");
+  }
+  return MOHO_OK;
+}
+
+/* ---- lists of traces ----------------------------------------------------------------------------- */
+
+struct trace { int src, rec; int64_t row; };
+
+static bool before(const trace &a, const trace &b)
+{
+  if (a.src != b.src) return a.src < b.src;
+  if (a.rec != b.rec) return a.rec < b.rec;
+  return a.row < b.row;
+}
+
+/* The receivers of a group's sources, each once; where a source has a receiver more than once, the receiver comes again. */
+static void group_items(const std::vector<trace> &t, const int64_t *first, int n, std::vector<int> *b, std::vector<int> *at)
+{
+  int64_t cur[KC_SLOTS];
+  for (int j = 0; j < n; j++) cur[j] = first[j];
+  for (;;) {
+    int rec = INT32_MAX;
+    for (int j = 0; j < n; j++)
+      if (cur[j] < first[j + 1]) rec = std::min(rec, t[(size_t)cur[j]].rec);
+    if (rec == INT32_MAX) return;
+    b->push_back(rec);
+    for (int j = 0; j < KC_SLOTS; j++) {
+      bool has = j < n && cur[j] < first[j + 1] && t[(size_t)cur[j]].rec == rec;
+      at->push_back(has ? (int)(cur[j]++ - first[0]) : -1);
+    }
+  }
+}
+
+moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
+{
+  kc_list *l = &k->list;
+  int64_t n = d->ntraces;
+  std::vector<trace> t((size_t)n);
+  for (int64_t i = 0; i < n; i++) t[(size_t)i] = { (int)d->isrc[i], (int)d->irec[i], i };
+  std::sort(t.begin(), t.end(), before);
+  std::vector<int> src((size_t)n), rec((size_t)n), b, at, a;
+  std::vector<int64_t> row((size_t)n), item, pid;
+  for (size_t i = 0; i < (size_t)n; i++) src[i] = t[i].src, rec[i] = t[i].rec, row[i] = t[i].row;
+  for (int64_t i = 0; i < n;) {
+    int64_t first[KC_SLOTS + 1];
+    int m = 0;
+    item.push_back((int64_t)b.size());
+    pid.push_back(i);
+    for (; m < KC_SLOTS && i < n; m++) {
+      first[m] = i;
+      a.push_back(src[(size_t)i]);
+      for (int s = src[(size_t)i]; i < n && src[(size_t)i] == s; i++) { }
+    }
+    first[m] = i;
+    for (int j = m; j < KC_SLOTS; j++) a.push_back(a.back());
+    group_items(t, first, m, &b, &at);
+  }
+  l->ngroup = (int)item.size();
+  l->nitem = (int64_t)b.size();
+  item.push_back(l->nitem);
+  pid.push_back(n);
+  l->first = (int64_t *)malloc(item.size() * sizeof *l->first);
+  l->hpid = (int64_t *)malloc(pid.size() * sizeof *l->hpid);
+  if (!l->first || !l->hpid) return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)n);
+  memcpy(l->first, item.data(), item.size() * sizeof *l->first);
+  memcpy(l->hpid, pid.data(), pid.size() * sizeof *l->hpid);
+  MOHO_TRY(kc_block(k, (size_t)n * sizeof(int), src.data(), (void **)&l->src));
+  MOHO_TRY(kc_block(k, (size_t)n * sizeof(int), rec.data(), (void **)&l->rec));
+  MOHO_TRY(kc_block(k, (size_t)n * sizeof(int64_t), row.data(), (void **)&l->row));
+  MOHO_TRY(kc_block(k, item.size() * sizeof(int64_t), item.data(), (void **)&l->dfirst));
+  MOHO_TRY(kc_block(k, pid.size() * sizeof(int64_t), pid.data(), (void **)&l->pid));
+  MOHO_TRY(kc_block(k, a.size() * sizeof(int), a.data(), (void **)&l->a));
+  MOHO_TRY(kc_block(k, b.size() * sizeof(int), b.data(), (void **)&l->b));
+  return kc_block(k, at.size() * sizeof(int), at.data(), (void **)&l->at);
+}
