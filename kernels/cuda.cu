@@ -11,6 +11,7 @@ struct cuda_dev {
 extern "C" const struct moho_vec_kernels moho_cuda_vec;
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
 extern "C" const struct moho_axis_kernels moho_cuda_axis;
+extern "C" const struct moho_fft_kernels moho_cuda_fft;
 
 static moho_kernels all_kernels()
 {
@@ -18,6 +19,7 @@ static moho_kernels all_kernels()
   k.vec = &moho_cuda_vec;
   k.kirchhoff = &moho_cuda_kirchhoff;
   k.axis = &moho_cuda_axis;
+  k.fft = &moho_cuda_fft;
   return k;
 }
 static const moho_kernels cuda_kernels = all_kernels();

@@ -1,0 +1,237 @@
+/* Convolution of rows of CUDA: a few taps are added directly, in one order; longer filters go through cuFFT, with sizes and lags as
+   on the CPU (fft_fftw.c says why). The filter's spectrum is computed in double on the host when the plan is made. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "fft_cufft.cuh"
+
+enum { MAXTAPS = 32 };                  /* added directly: about as many as a transform costs in traffic */
+
+typedef struct taps {
+  int n;
+  int64_t lag[MAXTAPS];
+  double re[MAXTAPS], im[MAXTAPS];
+} taps;
+
+struct moho_conv {
+  moho_ctx *ctx;
+  moho_dtype type;
+  int64_t n;
+  bool direct;
+  taps t;
+  rows r;
+  moho_block *spectrum;
+};
+
+/* ---- few taps ---------------------------------------------------------------------------------------------------- */
+
+/* One thread an element of y, in memory's order; rows (n, inner) are ld apart. */
+template <class R> __global__ void direct_kernel(taps f, int64_t outer, int64_t n, int64_t inner, bool add, const R *__restrict__ x, int64_t ldx,
+                                                 R *__restrict__ y, int64_t ldy)
+{
+  int64_t len = n * inner, total = outer * len, step = (int64_t)gridDim.x * blockDim.x;
+  for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total; e += step) {
+    int64_t i = e / len, p = e - i * len, k = inner == 1 ? p : p / inner;
+    const R *s = x + i * ldx + p;
+    R acc = 0;
+    for (int t = 0; t < f.n; t++)
+      if (k - f.lag[t] >= 0 && k - f.lag[t] < n) acc += (R)f.re[t] * s[-f.lag[t] * inner];
+    R *q = y + i * ldy + p;
+    *q = add ? *q + acc : acc;
+  }
+}
+
+template <class R, class E> __global__ void direct_complex_kernel(taps f, int64_t outer, int64_t n, int64_t inner, bool add, const E *__restrict__ x,
+                                                                  int64_t ldx, E *__restrict__ y, int64_t ldy)
+{
+  int64_t len = n * inner, total = outer * len, step = (int64_t)gridDim.x * blockDim.x;
+  for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total; e += step) {
+    int64_t i = e / len, p = e - i * len, k = inner == 1 ? p : p / inner;
+    const E *s = x + i * ldx + p;
+    R u = 0, v = 0;
+    for (int t = 0; t < f.n; t++) {
+      if (k - f.lag[t] < 0 || k - f.lag[t] >= n) continue;
+      E z = s[-f.lag[t] * inner];
+      R re = (R)f.re[t], im = (R)f.im[t];
+      u += re * z.x - im * z.y;
+      v += re * z.y + im * z.x;
+    }
+    E *q = y + i * ldy + p;
+    if (add) u += q->x, v += q->y;
+    q->x = u, q->y = v;
+  }
+}
+
+static moho_status apply_direct(const moho_conv *p, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner,
+                                const void *x, int64_t ldx, void *y, int64_t ldy)
+{
+  taps f = p->t;
+  for (int i = 0; i < f.n; i++) {
+    double re = p->t.re[i], im = dir == MOHO_ADJ ? -p->t.im[i] : p->t.im[i];
+    f.re[i] = im == 0 && alpha.im == 0 ? alpha.re * re : alpha.re * re - alpha.im * im;
+    f.im[i] = im == 0 && alpha.im == 0 ? 0 : alpha.re * im + alpha.im * re;
+    if (dir == MOHO_ADJ) f.lag[i] = -f.lag[i];
+  }
+  int64_t blocks = (outer * p->n * inner + 255) / 256;
+  unsigned grid = (unsigned)(blocks < (1 << 20) ? blocks : 1 << 20);
+  cudaStream_t s = (cudaStream_t)on->stream;
+  switch (p->type) {
+  case MOHO_F32: direct_kernel<float><<<grid, 256, 0, s>>>(f, outer, p->n, inner, add, (const float *)x, ldx, (float *)y, ldy); break;
+  case MOHO_F64: direct_kernel<double><<<grid, 256, 0, s>>>(f, outer, p->n, inner, add, (const double *)x, ldx, (double *)y, ldy); break;
+  case MOHO_C64: direct_complex_kernel<float><<<grid, 256, 0, s>>>(f, outer, p->n, inner, add, (const float2 *)x, ldx, (float2 *)y, ldy); break;
+  default: direct_complex_kernel<double><<<grid, 256, 0, s>>>(f, outer, p->n, inner, add, (const double2 *)x, ldx, (double2 *)y, ldy); break;
+  }
+  CUDA_LAUNCHED("direct convolution");
+  return MOHO_OK;
+}
+
+/* ---- through the spectrum -------------------------------------------------------------------------------------------- */
+
+template <class R, class E> __global__ void filter_kernel(const E *__restrict__ h, int64_t bins, int64_t total, R sign, E *__restrict__ s)
+{
+  int64_t step = (int64_t)gridDim.x * blockDim.x;
+  for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total; e += step) {
+    E a = s[e], b = h[e % bins], z;
+    b.y *= sign;
+    z.x = a.x * b.x - a.y * b.y;
+    z.y = a.x * b.y + a.y * b.x;
+    s[e] = z;
+  }
+}
+
+static moho_status filter(const moho_conv *p, moho_lane *on, bool adj, int64_t count, void *s)
+{
+  int64_t total = count * p->r.bins, blocks = (total + 255) / 256;
+  unsigned grid = (unsigned)(blocks < 65535 ? blocks : 65535);
+  cudaStream_t stream = (cudaStream_t)on->stream;
+  if (p->r.single) filter_kernel<float><<<grid, 256, 0, stream>>>((const float2 *)p->spectrum->p, p->r.bins, total, adj ? -1.f : 1.f, (float2 *)s);
+  else filter_kernel<double><<<grid, 256, 0, stream>>>((const double2 *)p->spectrum->p, p->r.bins, total, adj ? -1. : 1., (double2 *)s);
+  CUDA_LAUNCHED("filter in the spectrum");
+  return MOHO_OK;
+}
+
+static moho_status cuda_conv_apply(moho_conv *p, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner, const void *x,
+                                   int64_t ldx, void *y, int64_t ldy, void *work)
+{
+  if (outer < 1 || inner < 1 || p->n < 1) return MOHO_OK;
+  CUDA_ON_CTX(on->ctx);
+  if (p->direct) return apply_direct(p, on, dir, alpha, add, outer, inner, x, ldx, y, ldy);
+  rows *r = &p->r;
+  char *a = (char *)work, *b = r->real ? a + r->a : a, *own = a + r->a + r->b;
+  geometry in = { 0, 0, inner, ldx, p->n, 0, p->n, r->nfft, r->nfft, r->nfft }, out = in;
+  out.ld = ldy;
+  for (int64_t q = 0, total = outer * inner; q < total;) {
+    int level = rows_level(r, total - q);
+    int64_t count = total - q < r->batch[level] ? total - q : r->batch[level];
+    in.q0 = out.q0 = q;
+    in.count = out.count = count;
+    MOHO_TRY(rows_load(on, p->type, PLAIN, &in, x, a));
+    MOHO_TRY(rows_exec(r, on, level, false, a, b, own));
+    MOHO_TRY(filter(p, on, dir == MOHO_ADJ, count, b));
+    MOHO_TRY(rows_exec(r, on, level, true, a, b, own));
+    MOHO_TRY(rows_store(on, p->type, PLAIN, &out, a, alpha, add, y));
+    q += count;
+  }
+  return MOHO_OK;
+}
+
+/* ---- plans -------------------------------------------------------------------------------------------------------------- */
+
+static int64_t good_size(int64_t least)
+{
+  int64_t best = INT64_MAX;
+  for (int64_t p5 = 32; p5 < 5 * least + 160; p5 *= 5)
+    for (int64_t p3 = p5; p3 < 3 * least + 96; p3 *= 3) {
+      int64_t p2 = p3;
+      while (p2 < least) p2 *= 2;
+      if (p2 < best) best = p2;
+    }
+  return best;
+}
+
+/* out[k] = sum_m in[m * step] exp(-2 pi i k m / n), n of small factors; w: the roots of the whole, `turn` of them a step. */
+static void dft(int64_t n, int64_t step, int64_t turn, int64_t all, const double2 *in, const double2 *w, double2 *out, double2 *spare)
+{
+  if (n == 1) { out[0] = in[0]; return; }
+  int64_t p = n % 2 == 0 ? 2 : n % 3 == 0 ? 3 : n % 5 == 0 ? 5 : n, m = n / p;
+  for (int64_t j = 0; j < p; j++) dft(m, step * p, turn * p, all, in + j * step, w, spare + j * m, out + j * m);
+  for (int64_t k = 0; k < n; k++) {
+    double re = 0, im = 0;
+    for (int64_t j = 0; j < p; j++) {
+      double2 z = spare[j * m + k % m], c = w[j * k % n * turn % all];
+      re += z.x * c.x - z.y * c.y;
+      im += z.x * c.y + z.y * c.x;
+    }
+    out[k] = make_double2(re, im);
+  }
+}
+
+static moho_status make_spectrum(moho_conv *p, int64_t nh, const double *h, int64_t center)
+{
+  const rows *r = &p->r;
+  bool cplx = p->type == MOHO_C64 || p->type == MOHO_C128;
+  int64_t n = r->nfft;
+  size_t bytes = (size_t)r->bins * (r->single ? 8 : 16);
+  double2 *g = (double2 *)calloc((size_t)n * 4, sizeof *g), *w = g + n, *out = g + 2 * n, *spare = g + 3 * n;
+  if (!g) return moho_fail(MOHO_ENOMEM, "convolution plan: out of memory");
+  for (int64_t k = 0; k < n; k++) w[k] = make_double2(cos(2 * M_PI * (double)k / (double)n), -sin(2 * M_PI * (double)k / (double)n));
+  for (int64_t m = 0; m < nh; m++) {
+    int64_t d = m - center;
+    if (d <= -p->n || d >= p->n) continue;
+    g[d < 0 ? d + n : d] = make_double2(cplx ? h[2 * m] : h[m], cplx ? h[2 * m + 1] : 0);
+  }
+  dft(n, 1, 1, n, g, w, out, spare);
+  for (int64_t k = 0; k < r->bins; k++) {
+    double re = out[k].x / (double)n, im = out[k].y / (double)n;
+    if (r->single) ((float2 *)out)[k] = make_float2((float)re, (float)im);   /* never ahead of what is read */
+    else out[k] = make_double2(re, im);
+  }
+  moho_status st = moho_block_new(p->ctx, bytes, &p->spectrum);
+  if (!st) st = p->ctx->be->put(p->ctx->dev, NULL, p->spectrum->p, out, bytes);
+  free(g);
+  return st;
+}
+
+static void cuda_conv_free(moho_conv *p)
+{
+  if (!p) return;
+  if (!p->direct) rows_free(&p->r);
+  moho_block_unref(p->spectrum);
+  free(p);
+}
+
+static moho_status cuda_conv_new(moho_ctx *c, moho_dtype t, int64_t n, int64_t nh, const void *h_, int64_t center, moho_conv **plan)
+{
+  const double *h = (const double *)h_;
+  if (t > MOHO_C128) return moho_fail(MOHO_EINVAL, "convolution: expected dtype f32, f64, c64 or c128");
+  moho_conv *p = (moho_conv *)calloc(1, sizeof *p);
+  if (!p) return moho_fail(MOHO_ENOMEM, "convolution plan: out of memory");
+  bool cplx = t == MOHO_C64 || t == MOHO_C128;
+  p->ctx = c, p->type = t, p->n = n, p->direct = true;
+  if (center > n + nh) center = n + nh;
+  if (center < -n - nh) center = -n - nh;
+  int64_t most = 0, count = 0;
+  for (int64_t m = 0; m < nh; m++) {
+    int64_t d = m - center;
+    double re = cplx ? h[2 * m] : h[m], im = cplx ? h[2 * m + 1] : 0;
+    if ((re == 0 && im == 0) || d <= -n || d >= n) continue;
+    if (count < MAXTAPS) p->t.lag[count] = d, p->t.re[count] = re, p->t.im[count] = im;
+    count++;
+    if (llabs(d) > most) most = llabs(d);
+  }
+  p->t.n = count > MAXTAPS ? 0 : (int)count;
+  moho_status st = MOHO_OK;
+  if (count > MAXTAPS) {
+    st = rows_new(c, t == MOHO_F32 || t == MOHO_C64, !cplx, good_size(n + most), &p->r);
+    if (!st) p->direct = false, st = make_spectrum(p, nh, h, center);
+  }
+  if (st) cuda_conv_free(p);
+  else *plan = p;
+  return st;
+}
+
+static size_t cuda_conv_work(const moho_conv *p) { return p->direct ? 0 : rows_work(&p->r); }
+
+extern "C" const struct moho_fft_kernels moho_cuda_fft = {
+  cuda_conv_new, cuda_conv_free, cuda_conv_work, cuda_conv_apply, cuda_fft_new, cuda_fft_free, cuda_fft_work, cuda_fft_apply,
+};

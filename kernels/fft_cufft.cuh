@@ -1,0 +1,53 @@
+/* cuFFT for the CUDA module: opened when the first plan is made, so that a machine without it has everything else.
+   `rows` are transforms of rows of one size, so many at a time that the buffers stay in the device's cache; more rows take
+   their turn. A plan of cuFFT's is one stream's at a time: each lane has its own, the work area is the lane's. */
+#ifndef MOHO_FFT_CUFFT_CUH
+#define MOHO_FFT_CUFFT_CUH
+
+#include <cufft.h>
+#include "cuda_host.h"
+#include "fft_nd.h"
+
+enum { MAXLANE = 64, LEVELS = 2 };
+
+typedef struct rows {
+  moho_ctx *ctx;
+  bool single, real;                    /* real rows to half spectra                                      */
+  int64_t nfft, bins;
+  int64_t batch[LEVELS];                /* many, few                                                      */
+  size_t a, b, work;                    /* bytes: rows of samples, of bins (in place: 0), cuFFT's own     */
+  bool made[MAXLANE];
+  cufftHandle plan[MAXLANE][LEVELS][2]; /* forward, backward                                              */
+} rows;
+
+/* How a number between a row and the array changes: as it is; bins of a half spectrum, the inner ones times root 2 (divided by
+   it on the way in, the others' real part); all bins of a real row from the half that was computed, or half of all. */
+typedef enum change { PLAIN, HALF, FULL } change;
+
+typedef struct geometry {               /* rows q0 + r of (outer, n, inner) elements, the outer ones ld apart */
+  int64_t count, q0, inner, ld, n, turn, have, len, pitch, nfft;
+} geometry;
+
+moho_status rows_new(moho_ctx *c, bool single, bool real, int64_t nfft, rows *r);
+void rows_free(rows *r);
+size_t rows_work(const rows *r);
+moho_status rows_exec(rows *r, moho_lane *on, int level, bool backward, void *a, void *b, void *work);
+/* The largest level whose batch is not much more than the rows that are left. */
+int rows_level(const rows *r, int64_t left);
+
+moho_status rows_load(moho_lane *on, moho_dtype t, change how, const geometry *g, const void *x, void *row);
+moho_status rows_store(moho_lane *on, moho_dtype t, change how, const geometry *g, const void *row, moho_scalar alpha, bool add,
+                       void *y);
+
+extern "C" {
+moho_status cuda_fft_new(moho_ctx *c, moho_dtype t, const moho_fft_par *par, moho_fft **plan);
+void cuda_fft_free(moho_fft *plan);
+size_t cuda_fft_work(const moho_fft *plan);
+moho_status cuda_fft_apply(moho_fft *plan, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const void *x, void *y,
+                           void *work);
+}
+
+static inline size_t aligned(size_t bytes) { return (bytes + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN; }
+#define CUDA_ON_CTX(c) CUDA_TRY(cudaSetDevice((c)->ordinal))
+
+#endif
