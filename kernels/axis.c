@@ -10,7 +10,7 @@ enum {
   AXIS_WIDE = 2048,      /* columns at a time of a stencil: its rows stay in the first cache     */
   AXIS_TAPS = 5,         /* rows combined in one pass                                            */
   AXIS_LANES = 8,        /* sums along a row that run side by side                               */
-  AXIS_DIRECT = 9,       /* boxes up to here are added up element by element                     */
+  AXIS_NEAR = 1024,      /* longest window of boxes that are added up by binary digits           */
   AXIS_SLOT = 1 << 14,   /* elements in a part of a long sum                                     */
   AXIS_PIECE = 1 << 13   /* elements of y in a piece, about; fewer wake no second thread         */
 };
@@ -33,7 +33,7 @@ static moho_status axis_type(const char *what, moho_dtype t)
   return moho_fail(MOHO_EINVAL, "%s: expected dtype f32, f64, c64 or c128, got %s", what, moho_dtype_name(t));
 }
 
-/* ---- what is done, and the bodies of each type ----------------------------------------------------------------------- */
+/* ---- what is done, and the bodies of each type ----------------------------------------------- */
 
 typedef struct sparse_job {
   const moho_rows *a;
@@ -106,8 +106,8 @@ typedef struct sum_job {
 #include "axis_body.h"
 #define ALL(f) { f##_f32, f##_f64, f##_c64, f##_c128 }
 
-static moho_status cpu_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, moho_scalar alpha, bool add, int64_t outer,
-                              int64_t inner, const void *x, void *y)
+static moho_status cpu_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, moho_scalar alpha, bool add,
+                              int64_t outer, int64_t inner, const void *x, void *y)
 {
   static void (*const flat[])(const sparse_job *, int64_t, int64_t, int64_t) = ALL(sparse_flat);
   static void (*const columns[])(const sparse_job *, int64_t, int64_t, int64_t, int64_t, int64_t) = ALL(sparse_columns);
@@ -130,7 +130,7 @@ static moho_status cpu_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, m
   return MOHO_OK;
 }
 
-/* ---- stencils ------------------------------------------------------------------------------------------------------- */
+/* ---- stencils -------------------------------------------------------------------------------- */
 
 static void axis_list(axis_taps *t, int n, const double *c, int64_t first, int64_t step)
 {
@@ -168,7 +168,7 @@ static moho_status cpu_stencil(moho_lane *on, moho_dtype t, const moho_stencil *
   return MOHO_OK;
 }
 
-/* ---- boxes ---------------------------------------------------------------------------------------------------------- */
+/* ---- boxes ----------------------------------------------------------------------------------- */
 
 /* Columns at a time, so that a window of their sums stays in the second cache. */
 static int64_t box_span(int64_t half, int64_t inner)
@@ -187,11 +187,11 @@ static size_t cpu_box_work(moho_dtype t, int64_t half, int64_t n, int64_t inner)
 {
   (void)t;
   if (half > n) half = n;
-  return inner == 1 && 2 * half + 1 <= AXIS_DIRECT ? 0 : (size_t)moho_threads(0) * box_slot(half, inner);
+  return inner == 1 && 2 * half + 1 <= AXIS_NEAR ? 0 : (size_t)moho_threads(0) * box_slot(half, inner);
 }
 
 /* Blocks b .. b+AXIS_LANES-1 of a row: side by side, or at the row's ends one by one. */
-static void box_row(const box_job *q, int body, int64_t o, int64_t b, double *s)
+static void box_blocks(const box_job *q, int body, int64_t o, int64_t b, double *s)
 {
   static void (*const block[])(const box_job *, int64_t, int64_t, int64_t, int64_t, double *) = ALL(box);
   int64_t width = 2 * q->half + 1, blocks = (q->n + width - 1) / width;
@@ -200,6 +200,17 @@ static void box_row(const box_job *q, int body, int64_t o, int64_t b, double *s)
     return;
   }
   for (int64_t k = b; k < b + AXIS_LANES && k < blocks; k++) block[body](q, o, k, 0, 1, s);
+}
+
+static void box_near(const box_job *q, bool single, int64_t outer)
+{
+  int64_t cuts = (q->n + AXIS_SPAN - 1) / AXIS_SPAN;
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (outer * q->n > 2 * AXIS_PIECE)
+  for (int64_t p = 0; p < outer * cuts; p++) {
+    double t[AXIS_SPAN + AXIS_NEAR];
+    int64_t i = p % cuts * AXIS_SPAN, end = i + AXIS_SPAN < q->n ? i + AXIS_SPAN : q->n;
+    (single ? box_row_f32 : box_row_f64)(q, p / cuts, i, end, t);
+  }
 }
 
 static moho_status cpu_box(moho_lane *on, moho_dtype t, int64_t half, moho_scalar alpha, bool add, int64_t outer,
@@ -214,23 +225,23 @@ static moho_status cpu_box(moho_lane *on, moho_dtype t, int64_t half, moho_scala
   if (axis_pairs(t, alpha)) inner *= 2;
   const box_job q = { half, alpha, add, n, inner, x, y };
   int64_t width = 2 * half + 1, blocks = (n + width - 1) / width;
-  bool direct = inner == 1 && body < 2 && width <= AXIS_DIRECT, row = inner == 1 && !direct;
-  int64_t span = box_span(half, inner), spans = (inner + span - 1) / span;
-  int64_t cuts = direct ? (n + AXIS_PIECE - 1) / AXIS_PIECE : row ? (blocks + AXIS_LANES - 1) / AXIS_LANES : blocks;
-  int64_t pieces = outer * cuts * (direct || row ? 1 : spans);
+  if (inner == 1 && body < 2 && width <= AXIS_NEAR) {
+    box_near(&q, body == 0, outer);
+    return MOHO_OK;
+  }
+  int64_t span = box_span(half, inner), spans = inner == 1 ? 1 : (inner + span - 1) / span;
+  int64_t cuts = inner == 1 ? (blocks + AXIS_LANES - 1) / AXIS_LANES : blocks;
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (outer * n * inner > 2 * AXIS_PIECE)
-  for (int64_t p = 0; p < pieces; p++) {
+  for (int64_t p = 0; p < outer * cuts * spans; p++) {
     double *s = (double *)work + (size_t)omp_get_thread_num() * slot;
     int64_t c = p % cuts, j = p / cuts % spans * span, o = p / cuts / spans;
-    int64_t i = c * AXIS_PIECE, end = i + AXIS_PIECE < n ? i + AXIS_PIECE : n;
-    if (direct) (body == 0 ? box_direct_f32 : box_direct_f64)(&q, o, i, end);
-    else if (row) box_row(&q, body, o, c * AXIS_LANES, s);
+    if (inner == 1) box_blocks(&q, body, o, c * AXIS_LANES, s);
     else block[body](&q, o, c, j, j + span < inner ? j + span : inner, s);
   }
   return MOHO_OK;
 }
 
-/* ---- running sums and sums ------------------------------------------------------------------------------------------- */
+/* ---- running sums and sums ------------------------------------------------------------------- */
 
 /* Columns at a time: fewer where there would be too few pieces for all threads. */
 static int64_t axis_span(int64_t outer, int64_t inner)
@@ -311,54 +322,135 @@ static moho_status cpu_sum(moho_lane *on, moho_dtype t, moho_scalar alpha, bool 
   return MOHO_OK;
 }
 
-/* ---- permutations ---------------------------------------------------------------------------------------------------- */
+/* ---- rearrangements -------------------------------------------------------------------------- */
 
-enum { TILE = 64 };                     /* elements of a tile's side: it passes through the first cache */
+typedef struct rows_job {
+  const moho_nd *v;
+  int body;
+  int64_t step;                         /* of x along a row: 1, 0 or -1                                */
+  int64_t pair;                         /* numbers an element is made of in `body`                     */
+  moho_scalar alpha;
+  bool add;
+} rows_job;
 
-#define GATHER(bytes, type)                                                                                             \
-  static void gather_##bytes(const void *x_, int64_t rows, int64_t n, int64_t step, void *buf_)                         \
-  {                                                                                                                     \
-    const type *x = x_;                                                                                                 \
-    type *buf = buf_;                                                                                                   \
-    for (int64_t j = 0; j < n; j++) for (int64_t i = 0; i < rows; i++) buf[i * TILE + j] = x[j * step + i];             \
+/* Elements lo .. hi-1 of rows first .. end-1 in the order of y. */
+static void put_rows(const rows_job *q, int64_t first, int64_t end, int64_t lo, int64_t hi)
+{
+  static void (*const put[])(int64_t, moho_scalar, const void *, bool, void *) = ALL(put);
+  const moho_nd *v = q->v;
+  int last = v->n - 1;
+  size_t size = moho_dtype_size(v->t[0]);
+  int64_t at[MOHO_MAXDIM] = { 0 }, x = lo * q->step, y = lo, rest = first;
+  for (int k = last - 1; k >= 0; k--) {
+    at[k] = rest % v->d[k];
+    rest /= v->d[k];
+    x += at[k] * v->s[1][k];
+    y += at[k] * v->s[0][k];
+  }
+  for (int64_t r = first; r < end; r++) {
+    const char *from = (const char *)v->p[1] + x * (int64_t)size;
+    char *to = (char *)v->p[0] + y * (int64_t)size;
+    if (q->step == 1) put[q->body]((hi - lo) * q->pair, q->alpha, from, q->add, to);
+    else (q->body == 0 ? put_step_f32 : put_step_f64)(hi - lo, q->alpha.re, from, q->step, q->add, to);
+    for (int k = last - 1; k >= 0; k--) {
+      x += v->s[1][k];
+      y += v->s[0][k];
+      if (++at[k] < v->d[k]) break;
+      x -= v->d[k] * v->s[1][k];
+      y -= v->d[k] * v->s[0][k];
+      at[k] = 0;
+    }
+  }
+}
+
+/* Rows that are contiguous in y, and in x too, or backwards there, or one element. */
+static void rearrange_rows(const rows_job *q)
+{
+  int64_t n = q->v->d[q->v->n - 1], rows = n ? q->v->size / n : 0;
+  int64_t wide = n < 4 * AXIS_PIECE ? n : 4 * AXIS_PIECE, cuts = n ? (n + wide - 1) / wide : 0;
+  int64_t high = wide && 4 * AXIS_PIECE / wide > 1 ? 4 * AXIS_PIECE / wide : 1, groups = (rows + high - 1) / high;
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (q->v->size > 2 * AXIS_PIECE)
+  for (int64_t p = 0; p < groups * cuts; p++) {
+    int64_t r = p / cuts * high, c = p % cuts * wide;
+    put_rows(q, r, r + high < rows ? r + high : rows, c, c + wide < n ? c + wide : n);
+  }
+}
+
+enum { TILE = 128, SIDE = 256 }; /* a tile: elements of a line of y, bytes of one of x; it stays in the first cache */
+
+#define GATHER(bytes, type)                                                                                 \
+  static void gather_##bytes(const void *x_, int64_t rows, int64_t n, int64_t step, void *buf_)             \
+  {                                                                                                         \
+    const type *x = x_;                                                                                     \
+    type *buf = buf_;                                                                                       \
+    for (int64_t j = 0; j < n; j++) for (int64_t i = 0; i < rows; i++) buf[i * TILE + j] = x[j * step + i]; \
   }
 typedef struct axis_16 { uint64_t a, b; } axis_16;
 GATHER(4, uint32_t)
 GATHER(8, uint64_t)
 GATHER(16, axis_16)
 
-/* y's last axis is contiguous in y, axis `b` in x: square tiles over the two, read along b, turned, written along the last. */
-static moho_status cpu_permute(moho_lane *on, const moho_nd *v, moho_scalar alpha, bool add)
+/* Tiles over y's last axis and axis `b`, which is contiguous in x: read along b, turned, written along the last. */
+static void turn_tiles(const rows_job *q, int b)
 {
   static void (*const put[])(int64_t, moho_scalar, const void *, bool, void *) = ALL(put);
-  moho_dtype t = v->t[0];
-  int last = v->n - 1, b = 0;
-  (void)on;
-  MOHO_TRY(axis_type("permutation", t));
-  while (b < last && v->s[1][b] != 1) b++;
-  if (b == last || v->s[0][last] != 1) return moho_fail(MOHO_EINVAL, "permutation: no axis is contiguous in the input");
-  size_t size = moho_dtype_size(t);
-  int body = axis_body(t, alpha), c = axis_pairs(t, alpha) ? 2 : 1;
-  int64_t ni = (v->d[b] + TILE - 1) / TILE, nj = (v->d[last] + TILE - 1) / TILE, others = v->size / v->d[b] / v->d[last];
+  const moho_nd *v = q->v;
+  size_t size = moho_dtype_size(v->t[0]);
+  int last = v->n - 1;
+  int64_t side = SIDE / (int64_t)size, ni = (v->d[b] + side - 1) / side, nj = (v->d[last] + TILE - 1) / TILE;
+  int64_t others = v->size / v->d[b] / v->d[last];
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (v->size > 2 * AXIS_PIECE)
   for (int64_t p = 0; p < others * ni * nj; p++) {
-    _Alignas(64) char buf[TILE * TILE * 16];
-    int64_t j = p % nj * TILE, i = p / nj % ni * TILE, rest = p / nj / ni, x = i + j * v->s[1][last], y = i * v->s[0][b] + j;
-    int64_t rows = v->d[b] - i < TILE ? v->d[b] - i : TILE, n = v->d[last] - j < TILE ? v->d[last] - j : TILE;
+    _Alignas(64) char buf[SIDE * TILE];
+    int64_t j = p % nj * TILE, i = p / nj % ni * side, rest = p / nj / ni;
+    int64_t x = i + j * v->s[1][last], y = i * v->s[0][b] + j;
+    int64_t rows = v->d[b] - i < side ? v->d[b] - i : side, n = v->d[last] - j < TILE ? v->d[last] - j : TILE;
     for (int k = last - 1; k >= 0; k--) {
       if (k == b) continue;
       x += rest % v->d[k] * v->s[1][k];
       y += rest % v->d[k] * v->s[0][k];
       rest /= v->d[k];
     }
-    (size == 4 ? gather_4 : size == 8 ? gather_8 : gather_16)((const char *)v->p[1] + (size_t)x * size, rows, n, v->s[1][last], buf);
+    (size == 4 ? gather_4 : size == 8 ? gather_8 : gather_16)((const char *)v->p[1] + x * (int64_t)size, rows, n,
+                                                              v->s[1][last], buf);
     for (int64_t r = 0; r < rows; r++)
-      put[body](n * c, alpha, buf + (size_t)r * TILE * size, add, (char *)v->p[0] + (size_t)(y + r * v->s[0][b]) * size);
+      put[q->body](n * q->pair, q->alpha, buf + (size_t)(r * TILE) * size, q->add,
+                   (char *)v->p[0] + (y + r * v->s[0][b]) * (int64_t)size);
   }
+}
+
+static bool cpu_can_rearrange(const moho_nd *v, moho_scalar alpha)
+{
+  int last = v->n - 1, b = 0;
+  if (v->t[0] != v->t[1] || v->t[0] > MOHO_C128 || v->size == 0 || (v->s[0][last] != 1 && v->d[last] > 1)) return false;
+  if (v->s[1][last] == 1) return true;
+  if (v->s[1][last] == 0 || v->s[1][last] == -1) return !moho_dtype_complex(v->t[0]) && alpha.im == 0;
+  while (b < last && v->s[1][b] != 1) b++;
+  return b < last;
+}
+
+static moho_status cpu_rearrange(moho_lane *on, const moho_nd *v, moho_scalar alpha, bool add)
+{
+  int last = v->n - 1, b = 0;
+  int64_t step = v->s[1][last];
+  const rows_job q = { v, axis_body(v->t[0], alpha), step, axis_pairs(v->t[0], alpha) ? 2 : 1, alpha, add };
+  (void)on;
+  if (step >= -1 && step <= 1) {
+    rearrange_rows(&q);
+    return MOHO_OK;
+  }
+  while (v->s[1][b] != 1) b++;
+  turn_tiles(&q, b);
   return MOHO_OK;
 }
 
 const struct moho_axis_kernels moho_cpu_axis = {
-  .sparse = cpu_sparse, .stencil = cpu_stencil, .box = cpu_box, .box_work = cpu_box_work, .scan = cpu_scan, .sum = cpu_sum,
-  .permute = cpu_permute,
+  .sparse = cpu_sparse,
+  .stencil = cpu_stencil,
+  .box = cpu_box,
+  .box_work = cpu_box_work,
+  .scan = cpu_scan,
+  .sum = cpu_sum,
+  .can_rearrange = cpu_can_rearrange,
+  .rearrange = cpu_rearrange,
 };

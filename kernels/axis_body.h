@@ -1,7 +1,7 @@
 /* Kernels along an axis for one element type: included by axis.c with R the real type, CPLX 0 or 1, NAME(f). Complex
    elements with a real factor come as pairs of real ones, inner twice as long; CPLX is for complex factors. */
 
-/* ---- sparse rows ---------------------------------------------------------------------------------------------------- */
+/* ---- sparse rows ----------------------------------------------------------------------------- */
 
 /* Rows i0 .. i1-1 of slice o, one element each. */
 static MOHO_WIDE void NAME(sparse_flat)(const sparse_job *q, int64_t o, int64_t i0, int64_t i1)
@@ -12,13 +12,17 @@ static MOHO_WIDE void NAME(sparse_flat)(const sparse_job *q, int64_t o, int64_t 
   R *y = (R *)q->y + o * a->rows * C;
   const int32_t *index = a->index;
   const double re = q->alpha.re;
-  if (!CPLX && a->per == 1 && !w && re == 1 && !q->add) {
-    for (int64_t i = i0; i < i1; i++) y[i] = x[index[i]];
+#if !CPLX
+  if (a->per == 1 && !w && re == 1 && !q->add) {
+    if (!a->gaps) for (int64_t i = i0; i < i1; i++) y[i] = x[index[i]];
+    else for (int64_t i = i0; i < i1; i++) y[i] = index[i] < 0 ? 0 : x[index[i]];
     return;
   }
+#endif
   for (int64_t i = i0; i < i1; i++) {
     int64_t k = a->per < 0 ? a->start[i] : i * a->per, end = a->per < 0 ? a->start[i + 1] : k + a->per;
     double u = 0;
+    if (a->gaps && index[k] < 0) end = k;
 #if CPLX
     double v = 0;
     for (; k < end; k++) {
@@ -37,7 +41,8 @@ static MOHO_WIDE void NAME(sparse_flat)(const sparse_job *q, int64_t o, int64_t 
 }
 
 /* Columns j0 .. j1-1, at most AXIS_SPAN, of rows i0 .. i1-1 of slice o. */
-static MOHO_WIDE void NAME(sparse_columns)(const sparse_job *q, int64_t o, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+static MOHO_WIDE void NAME(sparse_columns)(const sparse_job *q, int64_t o, int64_t i0, int64_t i1, int64_t j0,
+                                           int64_t j1)
 {
   enum { C = 1 + CPLX };
   const moho_rows *a = q->a;
@@ -49,6 +54,7 @@ static MOHO_WIDE void NAME(sparse_columns)(const sparse_job *q, int64_t o, int64
   for (int64_t i = i0; i < i1; i++) {
     int64_t k = a->per < 0 ? a->start[i] : i * a->per, end = a->per < 0 ? a->start[i + 1] : k + a->per;
     R *to = y + i * ld;
+    if (a->gaps && a->index[k] < 0) end = k;
 #if !CPLX
     if (end - k == 1) {                  /* one entry: no sum */
       const R *from = x + a->index[k] * ld;
@@ -82,7 +88,7 @@ static MOHO_WIDE void NAME(sparse_columns)(const sparse_job *q, int64_t o, int64
   }
 }
 
-/* ---- combinations of rows ------------------------------------------------------------------------------------------- */
+/* ---- combinations of rows -------------------------------------------------------------------- */
 
 /* y (+)= alpha times the sum of c[k] x[at[k] elements on], over w elements; at most AXIS_TAPS terms. */
 static MOHO_WIDE void NAME(combine)(int64_t w, int taps, const int64_t *at, const double *c, moho_scalar alpha,
@@ -117,6 +123,24 @@ static MOHO_WIDE void NAME(combine)(int64_t w, int taps, const int64_t *at, cons
 #endif
 }
 
+#if !CPLX
+/* The same of x read backwards from x[0] (step -1), or of x[0] alone (step 0). */
+static MOHO_WIDE void NAME(put_step)(int64_t w, double alpha, const void *x_, int64_t step, bool add, void *y_)
+{
+  const R s = (R)alpha, *x = x_;
+  R *restrict y = y_;
+  if (step == 0) {
+    const R v = s * x[0];
+    if (add) for (int64_t i = 0; i < w; i++) y[i] += v;
+    else for (int64_t i = 0; i < w; i++) y[i] = v;
+  } else {
+    const R *end = x - (w - 1);
+    if (add) for (int64_t i = 0; i < w; i++) y[i] += s * end[w - 1 - i];
+    else for (int64_t i = 0; i < w; i++) y[i] = s * end[w - 1 - i];
+  }
+}
+#endif
+
 /* y (+)= alpha x over w elements. */
 static void NAME(put)(int64_t w, moho_scalar alpha, const void *x, bool add, void *y)
 {
@@ -126,7 +150,7 @@ static void NAME(put)(int64_t w, moho_scalar alpha, const void *x, bool add, voi
   else NAME(combine)(w, 1, at, one, alpha, x, add, y);
 }
 
-/* ---- stencils ------------------------------------------------------------------------------------------------------- */
+/* ---- stencils -------------------------------------------------------------------------------- */
 
 /* Columns j0 .. j1-1 of an edge's rows r0 .. r1-1. x and y are at the slice's first element. */
 static void NAME(stencil_edge)(const stencil_job *q, const axis_edge *e, int64_t r0, int64_t r1, int64_t j0, int64_t j1,
@@ -168,10 +192,11 @@ static void NAME(stencil)(const stencil_job *q, int64_t o, int64_t i0, int64_t i
   NAME(stencil_edge)(q, &q->tail, i0, i1, j0, j1, x, y);
 }
 
-/* ---- boxes ---------------------------------------------------------------------------------------------------------- */
+/* ---- boxes ----------------------------------------------------------------------------------- */
 
-/* Moving sums of 2 half + 1 elements without subtraction (van Herk 1992): cut into blocks as long as the window, a window
-   is the end of one block and the start of the next. Columns j0 .. j1-1, block b; s holds a window of columns. */
+/* Moving sums of 2 half + 1 elements without subtraction (van Herk 1992): cut into blocks as long as the window, a
+   window is the end of one block and the start of the next. Columns j0 .. j1-1,
+   block b; s holds a window of columns. */
 static MOHO_WIDE void NAME(box)(const box_job *q, int64_t o, int64_t b, int64_t j0, int64_t j1, double *s)
 {
   enum { C = 1 + CPLX };
@@ -231,32 +256,35 @@ static MOHO_WIDE void NAME(box_lanes)(const box_job *q, int64_t o, int64_t b, do
   }
 }
 
-/* Rows of width 3 to AXIS_DIRECT: added up one by one, elements i0 .. i1-1. */
-static MOHO_WIDE void NAME(box_direct)(const box_job *q, int64_t o, int64_t i0, int64_t i1)
+/* Elements i0 .. i1-1 of a row, at most AXIS_SPAN: sums of 1, 2, 4, ... elements, each from the ones before, and of
+   those the window's binary digits call for. `t` holds i1 - i0 + 2 half elements. */
+static MOHO_WIDE void NAME(box_row)(const box_job *q, int64_t o, int64_t i0, int64_t i1, double *restrict t)
 {
-  const R *x = (const R *)q->x + o * q->n;
-  R *restrict y = (R *)q->y + o * q->n;
+  const int64_t width = 2 * q->half + 1, w = i1 - i0, all = w + width - 1, from = i0 - q->half;
+  const R *x = (const R *)q->x + o * q->n + from;
+  R *restrict y = (R *)q->y + o * q->n + i0;
   const double re = q->alpha.re;
-  const int64_t h = q->half, a = i0 > h ? i0 : h, b = i1 < q->n - h ? i1 : q->n - h;
-  for (int64_t i = i0; i < i1; i++) {
-    if (i >= a && i < b) i = b;           /* the inside comes below */
-    if (i >= i1) break;
-    double u = 0;
-    for (int64_t k = i > h ? i - h : 0; k <= i + h && k < q->n; k++) u += (double)x[k];
-    axis_put(R, y + i, re * u, q->add);
-  }
   double sum[AXIS_SPAN];
-  for (int64_t at = a; at < b; at += AXIS_SPAN) {
-    const int64_t w = b - at < AXIS_SPAN ? b - at : AXIS_SPAN;
-    for (int64_t i = 0; i < w; i++) sum[i] = (double)x[at - h + i];
-    for (int64_t k = 1 - h; k <= h; k++) for (int64_t i = 0; i < w; i++) sum[i] += (double)x[at + k + i];
-    if (q->add) for (int64_t i = 0; i < w; i++) y[at + i] += (R)(re * sum[i]);
-    else for (int64_t i = 0; i < w; i++) y[at + i] = (R)(re * sum[i]);
+  int64_t a = from < 0 ? -from : 0, b = q->n - from < all ? q->n - from : all, at = 0;
+  for (int64_t i = 0; i < a; i++) t[i] = 0;
+  for (int64_t i = a; i < b; i++) t[i] = (double)x[i];
+  for (int64_t i = b; i < all; i++) t[i] = 0;
+  for (int64_t i = 0; i < w; i++) sum[i] = 0;
+  for (int64_t span = 1;; span *= 2) {   /* t[i]: the sum of `span` elements from i on */
+    if (width & span) {
+      for (int64_t i = 0; i < w; i++) sum[i] += t[at + i];
+      at += span;
+    }
+    if (2 * span > width) break;
+    const int64_t left = all - 2 * span + 1;
+    for (int64_t i = 0; i < left; i++) t[i] += t[i + span];
   }
+  if (q->add) for (int64_t i = 0; i < w; i++) y[i] += (R)(re * sum[i]);
+  else for (int64_t i = 0; i < w; i++) y[i] = (R)(re * sum[i]);
 }
 #endif
 
-/* ---- running sums --------------------------------------------------------------------------------------------------- */
+/* ---- running sums ---------------------------------------------------------------------------- */
 
 /* Columns j0 .. j1-1, at most AXIS_SPAN, of slice o. */
 static MOHO_WIDE void NAME(scan_columns)(const scan_job *q, int64_t o, int64_t j0, int64_t j1)
@@ -328,7 +356,7 @@ static MOHO_WIDE void NAME(scan_lanes)(const scan_job *q, int64_t o)
 }
 #endif
 
-/* ---- sums ----------------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 #if !CPLX
 /* The sum of n elements one after the other. */
@@ -352,7 +380,11 @@ static MOHO_WIDE void NAME(sum_columns)(const sum_job *q, int64_t o, int64_t j0,
   R *y = (R *)q->y + o * ld + j0 * C;
   double sum[2 * AXIS_SPAN];
   for (int64_t j = 0; j < w; j++) sum[j] = 0;
-  for (int64_t i = 0; i < q->n; i++) for (int64_t j = 0; j < w; j++) sum[j] += (double)x[i * ld + j];
+  int64_t i = 0;
+  for (; i + 4 <= q->n; i += 4, x += 4 * ld)
+    for (int64_t j = 0; j < w; j++)
+      sum[j] += ((double)x[j] + (double)x[ld + j]) + ((double)x[2 * ld + j] + (double)x[3 * ld + j]);
+  for (; i < q->n; i++, x += ld) for (int64_t j = 0; j < w; j++) sum[j] += (double)x[j];
 #if CPLX
   for (int64_t j = 0; j < w; j += 2) {
     axis_put(R, y + j, q->alpha.re * sum[j] - q->alpha.im * sum[j + 1], q->add);

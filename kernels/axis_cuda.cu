@@ -1,6 +1,6 @@
-/* Kernels along one axis of (outer, n, inner) elements on CUDA. A thread, a warp or a block owns an element of y and adds its
-   terms in a fixed order, without atomics: the same bits in every run. Complex elements with a real factor are pairs of real
-   ones, inner twice as long, as on the CPU; C is 2 for complex factors only. */
+/* Kernels along one axis of (outer, n, inner) elements on CUDA. A thread, a warp or a block owns an element of y and
+   adds its terms in a fixed order, without atomics: the same bits in every run. Complex elements with a real factor are
+   pairs of real ones, inner twice as long, as on the CPU; C is 2 for complex factors only. */
 #include "cuda_host.h"
 #include "core/kernels.h"
 
@@ -57,19 +57,23 @@ template <class R, int C> DEVICE void put(R *y, int64_t at, factor a, double u, 
 }
 
 /* Division of an index: 32 bits where they are enough, in which it is cheap. */
-DEVICE int64_t divided(int64_t a, int64_t b, bool small) { return small ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b; }
+DEVICE int64_t divided(int64_t a, int64_t b, bool small)
+{
+  return small ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b;
+}
 
-/* ---- sparse rows ------------------------------------------------------------------------------------- */
+/* ---- sparse rows ----------------------------------------------------------------------------- */
 
 template <class R, int C>
-__global__ void __launch_bounds__(THREADS) sparse_each(moho_rows a, factor f, bool add, int64_t size, int64_t inner, bool small,
-                                                       const R *x, R *y)
+__global__ void __launch_bounds__(THREADS)
+    sparse_each(moho_rows a, factor f, bool add, int64_t size, int64_t inner, bool small, const R *x, R *y)
 {
   const R *w = (const R *)a.weight;
   for (int64_t p = (int64_t)blockIdx.x * THREADS + threadIdx.x; p < size; p += (int64_t)gridDim.x * THREADS) {
     int64_t q = divided(p, inner, small), j = p - q * inner, o = divided(q, a.rows, small), i = q - o * a.rows;
     int64_t k = a.per < 0 ? a.start[i] : i * a.per, end = a.per < 0 ? a.start[i + 1] : k + a.per;
     double u = 0, v = 0;
+    if (a.gaps && a.index[k] < 0) end = k;
     for (; k < end; k++) {
       const R *from = x + ((o * a.cols + a.index[k]) * inner + j) * C;
       double c = w ? (double)w[k] : 1;
@@ -86,7 +90,8 @@ __global__ void __launch_bounds__(THREADS) sparse_warp(moho_rows a, factor f, bo
 {
   const R *w = (const R *)a.weight;
   int lane = threadIdx.x % LANES;
-  for (int64_t p = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / LANES; p < size; p += (int64_t)gridDim.x * (THREADS / LANES)) {
+  for (int64_t p = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / LANES; p < size;
+       p += (int64_t)gridDim.x * (THREADS / LANES)) {
     int64_t o = p / a.rows, i = p - o * a.rows;
     int64_t k = a.per < 0 ? a.start[i] : i * a.per, end = a.per < 0 ? a.start[i + 1] : k + a.per;
     double u = 0, v = 0;
@@ -104,31 +109,33 @@ __global__ void __launch_bounds__(THREADS) sparse_warp(moho_rows a, factor f, bo
   }
 }
 
-static moho_status cuda_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, moho_scalar alpha, bool add, int64_t outer,
-                               int64_t inner, const void *x, void *y)
+static moho_status cuda_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, moho_scalar alpha, bool add,
+                               int64_t outer, int64_t inner, const void *x, void *y)
 {
   cudaStream_t stream;
   MOHO_TRY(ready("sparse rows", on, t, &stream));
   if (outer * a->rows * inner == 0) return MOHO_OK;
   factor f = { alpha.re, alpha.im };
-#define SPARSE(R, C)                                                                                                      \
-  int64_t size = outer * a->rows * inner;                                                                                 \
-  bool small = size <= INT32_MAX;                                                                                         \
-  if (inner == 1 && a->entries >= 16 * a->rows)                                                                           \
-    sparse_warp<R, C><<<blocks_for(size, THREADS / LANES), THREADS, 0, stream>>>(*a, f, add, size, (const R *)x, (R *)y); \
-  else                                                                                                                    \
-    sparse_each<R, C><<<blocks_for(size, THREADS), THREADS, 0, stream>>>(*a, f, add, size, inner, small, (const R *)x, (R *)y)
+#define SPARSE(R, C)                                                                                                   \
+  int64_t size = outer * a->rows * inner;                                                                              \
+  bool small = size <= INT32_MAX;                                                                                      \
+  if (inner == 1 && a->entries >= 16 * a->rows)                                                                        \
+    sparse_warp<R, C>                                                                                                  \
+        <<<blocks_for(size, THREADS / LANES), THREADS, 0, stream>>>(*a, f, add, size, (const R *)x, (R *)y);           \
+  else                                                                                                                 \
+    sparse_each<R, C>                                                                                                  \
+        <<<blocks_for(size, THREADS), THREADS, 0, stream>>>(*a, f, add, size, inner, small, (const R *)x, (R *)y)
   BY_TYPE(t, alpha, inner, SPARSE);
 #undef SPARSE
   CUDA_LAUNCHED("sparse");
   return MOHO_OK;
 }
 
-/* ---- stencils ---------------------------------------------------------------------------------------- */
+/* ---- stencils -------------------------------------------------------------------------------- */
 
 template <class R, int C>
-__global__ void __launch_bounds__(THREADS) stencil_each(moho_stencil s, factor f, bool add, int64_t size, int64_t n, int64_t inner,
-                                                        bool small, const R *x, R *y)
+__global__ void __launch_bounds__(THREADS) stencil_each(moho_stencil s, factor f, bool add, int64_t size, int64_t n,
+                                                        int64_t inner, bool small, const R *x, R *y)
 {
   for (int64_t p = (int64_t)blockIdx.x * THREADS + threadIdx.x; p < size; p += (int64_t)gridDim.x * THREADS) {
     int64_t q = divided(p, inner, small), i = q - divided(q, n, small) * n;
@@ -159,29 +166,29 @@ __global__ void __launch_bounds__(THREADS) stencil_each(moho_stencil s, factor f
   }
 }
 
-static moho_status cuda_stencil(moho_lane *on, moho_dtype t, const moho_stencil *s, moho_scalar alpha, bool add, int64_t outer,
-                                int64_t n, int64_t inner, const void *x, void *y)
+static moho_status cuda_stencil(moho_lane *on, moho_dtype t, const moho_stencil *s, moho_scalar alpha, bool add,
+                                int64_t outer, int64_t n, int64_t inner, const void *x, void *y)
 {
   cudaStream_t stream;
   MOHO_TRY(ready("stencil", on, t, &stream));
   if (outer * n * inner == 0) return MOHO_OK;
   factor f = { alpha.re, alpha.im };
-#define STENCIL(R, C)                                                                                                         \
-  int64_t size = outer * n * inner;                                                                                           \
-  stencil_each<R, C><<<blocks_for(size, THREADS), THREADS, 0, stream>>>(*s, f, add, size, n, inner, size <= INT32_MAX, (const R *)x, \
-                                                                        (R *)y)
+#define STENCIL(R, C)                                                                                                  \
+  int64_t size = outer * n * inner;                                                                                    \
+  stencil_each<R, C><<<blocks_for(size, THREADS), THREADS, 0, stream>>>(*s, f, add, size, n, inner, size <= INT32_MAX, \
+                                                                        (const R *)x, (R *)y)
   BY_TYPE(t, alpha, inner, STENCIL);
 #undef STENCIL
   CUDA_LAUNCHED("stencil");
   return MOHO_OK;
 }
 
-/* ---- boxes ------------------------------------------------------------------------------------------- */
+/* ---- boxes ----------------------------------------------------------------------------------- */
 
 /* Neighbours read the same elements, from the first cache. */
 template <class R, int C>
-__global__ void __launch_bounds__(THREADS) box_each(int64_t half, factor f, bool add, int64_t size, int64_t n, int64_t inner, bool small,
-                                                    const R *x, R *y)
+__global__ void __launch_bounds__(THREADS)
+    box_each(int64_t half, factor f, bool add, int64_t size, int64_t n, int64_t inner, bool small, const R *x, R *y)
 {
   for (int64_t p = (int64_t)blockIdx.x * THREADS + threadIdx.x; p < size; p += (int64_t)gridDim.x * THREADS) {
     int64_t q = divided(p, inner, small), i = q - divided(q, n, small) * n;
@@ -196,17 +203,18 @@ __global__ void __launch_bounds__(THREADS) box_each(int64_t half, factor f, bool
   }
 }
 
-static moho_status cuda_box(moho_lane *on, moho_dtype t, int64_t half, moho_scalar alpha, bool add, int64_t outer, int64_t n,
-                            int64_t inner, const void *x, void *y, void *work)
+static moho_status cuda_box(moho_lane *on, moho_dtype t, int64_t half, moho_scalar alpha, bool add, int64_t outer,
+                            int64_t n, int64_t inner, const void *x, void *y, void *work)
 {
   cudaStream_t stream;
   (void)work;
   MOHO_TRY(ready("box", on, t, &stream));
   if (outer * n * inner == 0) return MOHO_OK;
   factor f = { alpha.re, alpha.im };
-#define BOX(R, C)                                                                                                                \
-  int64_t size = outer * n * inner;                                                                                              \
-  box_each<R, C><<<blocks_for(size, THREADS), THREADS, 0, stream>>>(half, f, add, size, n, inner, size <= INT32_MAX, (const R *)x, (R *)y)
+#define BOX(R, C)                                                                                                      \
+  int64_t size = outer * n * inner;                                                                                    \
+  box_each<R, C><<<blocks_for(size, THREADS), THREADS, 0, stream>>>(half, f, add, size, n, inner, size <= INT32_MAX,   \
+                                                                    (const R *)x, (R *)y)
   BY_TYPE(t, alpha, inner, BOX);
 #undef BOX
   CUDA_LAUNCHED("box");
@@ -215,7 +223,7 @@ static moho_status cuda_box(moho_lane *on, moho_dtype t, int64_t half, moho_scal
 
 static size_t cuda_box_work(moho_dtype, int64_t, int64_t, int64_t) { return 0; }
 
-/* ---- running sums ------------------------------------------------------------------------------------ */
+/* ---- running sums ---------------------------------------------------------------------------- */
 
 /* One element of the scan, from what stands before (or behind) it and its own; gives what the next one adds. */
 struct scan_step { double out, next; };
@@ -230,8 +238,8 @@ DEVICE scan_step scan_at(const moho_scan &s, int64_t i, double sum, double own)
 
 /* Many columns: a thread each, neighbours in memory side by side. */
 template <class R, int C>
-__global__ void __launch_bounds__(THREADS) scan_columns(moho_scan s, factor f, bool add, int64_t columns, int64_t n, int64_t inner,
-                                                        const R *x, R *y)
+__global__ void __launch_bounds__(THREADS)
+    scan_columns(moho_scan s, factor f, bool add, int64_t columns, int64_t n, int64_t inner, const R *x, R *y)
 {
   int64_t nx = s.reverse ? n - s.skip : n, ny = s.reverse ? n : n - s.skip;
   for (int64_t p = (int64_t)blockIdx.x * THREADS + threadIdx.x; p < columns; p += (int64_t)gridDim.x * THREADS) {
@@ -274,8 +282,8 @@ DEVICE double before(double v, double *shared, double *all)
 
 /* Few columns: a block each, THREADS elements at a time. */
 template <class R, int C>
-__global__ void __launch_bounds__(THREADS) scan_rows(moho_scan s, factor f, bool add, int64_t columns, int64_t n, int64_t inner,
-                                                     const R *x, R *y)
+__global__ void __launch_bounds__(THREADS)
+    scan_rows(moho_scan s, factor f, bool add, int64_t columns, int64_t n, int64_t inner, const R *x, R *y)
 {
   __shared__ double shared[THREADS / LANES];
   int64_t nx = s.reverse ? n - s.skip : n, ny = s.reverse ? n : n - s.skip;
@@ -283,7 +291,8 @@ __global__ void __launch_bounds__(THREADS) scan_rows(moho_scan s, factor f, bool
     int64_t o = p / inner, j = p - o * inner;
     double base[2] = { 0, 0 };
     for (int64_t at = 0; at < n; at += THREADS) {
-      int64_t k = at + threadIdx.x, i = s.reverse ? n - 1 - k : k, ix = s.reverse ? i - s.skip : i, iy = s.reverse ? i : i - s.skip;
+      int64_t k = at + threadIdx.x, i = s.reverse ? n - 1 - k : k, ix = s.reverse ? i - s.skip : i,
+              iy = s.reverse ? i : i - s.skip;
       bool there = k < n;
       double out[2] = { 0, 0 };
       for (int c = 0; c < C; c++) {
@@ -297,29 +306,32 @@ __global__ void __launch_bounds__(THREADS) scan_rows(moho_scan s, factor f, bool
   }
 }
 
-static moho_status cuda_scan(moho_lane *on, moho_dtype t, const moho_scan *s, moho_scalar alpha, bool add, int64_t outer, int64_t n,
-                             int64_t inner, const void *x, void *y)
+static moho_status cuda_scan(moho_lane *on, moho_dtype t, const moho_scan *s, moho_scalar alpha, bool add,
+                             int64_t outer, int64_t n, int64_t inner, const void *x, void *y)
 {
   cudaStream_t stream;
   MOHO_TRY(ready("scan", on, t, &stream));
   if (outer * n * inner == 0) return MOHO_OK;
   factor f = { alpha.re, alpha.im };
-#define SCAN(R, C)                                                                                                                        \
-  int64_t columns = outer * inner;                                                                                                        \
-  if (inner >= LANES && columns >= 4096)                                                                                                  \
-    scan_columns<R, C><<<blocks_for(columns, THREADS), THREADS, 0, stream>>>(*s, f, add, columns, n, inner, (const R *)x, (R *)y);       \
-  else scan_rows<R, C><<<blocks_for(columns, 1), THREADS, 0, stream>>>(*s, f, add, columns, n, inner, (const R *)x, (R *)y)
+#define SCAN(R, C)                                                                                                     \
+  int64_t columns = outer * inner;                                                                                     \
+  if (inner >= LANES && columns >= 4096)                                                                               \
+    scan_columns<R, C>                                                                                                 \
+        <<<blocks_for(columns, THREADS), THREADS, 0, stream>>>(*s, f, add, columns, n, inner, (const R *)x, (R *)y);   \
+  else                                                                                                                 \
+    scan_rows<R, C><<<blocks_for(columns, 1), THREADS, 0, stream>>>(*s, f, add, columns, n, inner, (const R *)x, (R *)y)
   BY_TYPE(t, alpha, inner, SCAN);
 #undef SCAN
   CUDA_LAUNCHED("scan");
   return MOHO_OK;
 }
 
-/* ---- sums -------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 /* `wide` columns side by side, the block's other threads along the axis; their parts are added pairwise. */
 template <class R, int C>
-__global__ void __launch_bounds__(THREADS) sum_block(factor f, bool add, int64_t outer, int64_t n, int64_t inner, int wide, const R *x, R *y)
+__global__ void __launch_bounds__(THREADS)
+    sum_block(factor f, bool add, int64_t outer, int64_t n, int64_t inner, int wide, const R *x, R *y)
 {
   __shared__ double part[C][THREADS];
   int64_t spans = (inner + wide - 1) / wide;
@@ -345,25 +357,25 @@ __global__ void __launch_bounds__(THREADS) sum_block(factor f, bool add, int64_t
   }
 }
 
-static moho_status cuda_sum(moho_lane *on, moho_dtype t, moho_scalar alpha, bool add, int64_t outer, int64_t n, int64_t inner, const void *x,
-                            void *y)
+static moho_status cuda_sum(moho_lane *on, moho_dtype t, moho_scalar alpha, bool add, int64_t outer, int64_t n,
+                            int64_t inner, const void *x, void *y)
 {
   cudaStream_t stream;
   MOHO_TRY(ready("sum", on, t, &stream));
   if (outer * inner == 0) return MOHO_OK;
   factor f = { alpha.re, alpha.im };
-#define SUM(R, C)                                                                                                            \
-  int wide = 1;                                                                                                              \
-  while (wide < LANES && wide < inner) wide *= 2;                                                                            \
-  sum_block<R, C><<<blocks_for(outer * ((inner + wide - 1) / wide), 1), THREADS, 0, stream>>>(f, add, outer, n, inner, wide, \
-                                                                                              (const R *)x, (R *)y)
+#define SUM(R, C)                                                                                                      \
+  int wide = 1;                                                                                                        \
+  while (wide < LANES && wide < inner) wide *= 2;                                                                      \
+  sum_block<R, C><<<blocks_for(outer *((inner + wide - 1) / wide), 1), THREADS, 0, stream>>>(                          \
+      f, add, outer, n, inner, wide, (const R *)x, (R *)y)
   BY_TYPE(t, alpha, inner, SUM);
 #undef SUM
   CUDA_LAUNCHED("sum");
   return MOHO_OK;
 }
 
-/* ---- permutations ------------------------------------------------------------------------------------ */
+/* ---- rearrangements -------------------------------------------------------------------------- */
 
 struct turn {
   int n, b;                             /* axes; which is contiguous in x: in y the last is */
@@ -371,7 +383,8 @@ struct turn {
 };
 
 /* Square tiles over the two axes through shared memory, so that both sides are read and written along lines. */
-template <class R, int C> __global__ void __launch_bounds__(THREADS) permute_tiles(turn t, factor f, bool add, const R *x, R *y)
+template <class R, int C>
+__global__ void __launch_bounds__(THREADS) turn_tiles(turn t, factor f, bool add, const R *x, R *y)
 {
   struct element { R v[C]; };
   __shared__ element tile[LANES][LANES + 1];
@@ -398,15 +411,22 @@ template <class R, int C> __global__ void __launch_bounds__(THREADS) permute_til
   }
 }
 
-static moho_status cuda_permute(moho_lane *on, const moho_nd *v, moho_scalar alpha, bool add)
+/* Only what is not contiguous along the same axis on both sides: vec does the rest well. */
+static bool cuda_can_rearrange(const moho_nd *v, moho_scalar)
+{
+  int last = v->n - 1, b = 0;
+  if (v->t[0] != v->t[1] || v->t[0] > MOHO_C128 || v->size == 0 || v->s[0][last] != 1) return false;
+  while (b < last && v->s[1][b] != 1) b++;
+  return b < last && v->s[1][last] > 1;
+}
+
+static moho_status cuda_rearrange(moho_lane *on, const moho_nd *v, moho_scalar alpha, bool add)
 {
   cudaStream_t stream;
   turn t = {};
-  MOHO_TRY(ready("permutation", on, v->t[0], &stream));
-  if (v->size == 0) return MOHO_OK;
+  MOHO_TRY(ready("rearrangement", on, v->t[0], &stream));
   t.n = v->n;
-  while (t.b < t.n - 1 && v->s[1][t.b] != 1) t.b++;
-  if (t.b == t.n - 1 || v->s[0][t.n - 1] != 1) return moho_fail(MOHO_EINVAL, "permutation: no axis is contiguous in the input");
+  while (v->s[1][t.b] != 1) t.b++;
   for (int k = 0; k < t.n; k++) {
     t.d[k] = v->d[k];
     t.sx[k] = v->s[1][k];
@@ -418,20 +438,26 @@ static moho_status cuda_permute(moho_lane *on, const moho_nd *v, moho_scalar alp
   factor f = { alpha.re, alpha.im };
   const void *x = v->p[1];
   void *y = v->p[0];
-#define PERMUTE(R, C) permute_tiles<R, C><<<blocks_for(t.tiles, 1), THREADS, 0, stream>>>(t, f, add, (const R *)x, (R *)y)
+#define TURN(R, C) turn_tiles<R, C><<<blocks_for(t.tiles, 1), THREADS, 0, stream>>>(t, f, add, (const R *)x, (R *)y)
   switch (v->t[0]) {                    /* elements stay whole: the pairs of complex ones are not turned */
-  case MOHO_F32: PERMUTE(float, 1); break;
-  case MOHO_F64: PERMUTE(double, 1); break;
-  case MOHO_C64: PERMUTE(float, 2); break;
-  default: PERMUTE(double, 2); break;
+  case MOHO_F32: TURN(float, 1); break;
+  case MOHO_F64: TURN(double, 1); break;
+  case MOHO_C64: TURN(float, 2); break;
+  default: TURN(double, 2); break;
   }
-#undef PERMUTE
-  CUDA_LAUNCHED("permute");
+#undef TURN
+  CUDA_LAUNCHED("turn");
   return MOHO_OK;
 }
 
 extern "C" const struct moho_axis_kernels moho_cuda_axis;
 const struct moho_axis_kernels moho_cuda_axis = {
-  .sparse = cuda_sparse, .stencil = cuda_stencil, .box = cuda_box, .box_work = cuda_box_work, .scan = cuda_scan, .sum = cuda_sum,
-  .permute = cuda_permute,
+  .sparse = cuda_sparse,
+  .stencil = cuda_stencil,
+  .box = cuda_box,
+  .box_work = cuda_box_work,
+  .scan = cuda_scan,
+  .sum = cuda_sum,
+  .can_rearrange = cuda_can_rearrange,
+  .rearrange = cuda_rearrange,
 };

@@ -18,6 +18,7 @@ specs += %D%/host_spec.lua
 specs += %D%/io_spec.lua
 specs += %D%/repl_spec.lua
 specs += %D%/ops_spec.lua
+specs += %D%/ops_axis_spec.lua
 specs += %D%/signal_spec.lua
 specs += %D%/solvers_spec.lua
 specs += %D%/plot_spec.lua

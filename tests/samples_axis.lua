@@ -378,7 +378,8 @@ samples.kronecker = {
   bad = {
     { "missing argument 'op2'", { op1 = moho.identity{ dims = 3, device = "cpu" } } },
     { "expected two operators of one dtype",
-      { op1 = moho.identity{ dims = 3, device = "cpu" }, op2 = moho.identity{ dims = 3, dtype = "f64", device = "cpu" } } },
+      { op1 = moho.identity{ dims = 3, device = "cpu" },
+        op2 = moho.identity{ dims = 3, dtype = "f64", device = "cpu" } } },
   },
 }
 
@@ -395,7 +396,8 @@ samples.memoize = {
   },
   bad = {
     { "missing argument 'op'", { max_neval = 3 } },
-    { "argument 'max_neval': expected a number from 1 to", { op = moho.identity{ dims = 3, device = "cpu" }, max_neval = 0 } },
+    { "argument 'max_neval': expected a number from 1 to",
+      { op = moho.identity{ dims = 3, device = "cpu" }, max_neval = 0 } },
   },
 }
 

@@ -10,9 +10,13 @@ local function block(given)
   local rows = {}
   if #given == 0 then schema.fail("block", "expected rows of operators { {A, B}, {C, D} }, got none") end
   for i, row in ipairs(given) do
-    if type(row) ~= "table" then schema.fail("block", "row %d: expected a list of operators, got %s", i, schema.describe(row)) end
+    if type(row) ~= "table" then
+      schema.fail("block", "row %d: expected a list of operators, got %s", i, schema.describe(row))
+    end
     if #row == 0 then schema.fail("block", "row %d: expected a list of operators, got none", i) end
-    if #row ~= #given[1] then schema.fail("block", "row %d: expected %d operators, as in the first, got %d", i, #given[1], #row) end
+    if #row ~= #given[1] then
+      schema.fail("block", "row %d: expected %d operators, as in the first, got %d", i, #given[1], #row)
+    end
     for k, a in ipairs(row) do
       if schema.kind_of(a) ~= "operator" then
         schema.fail("block", "row %d, item %d: expected an operator, got %s", i, k, schema.describe(a))
@@ -26,7 +30,8 @@ end
 -- ---- pad: of an array, or the operator ----------------------------------------------------
 local function pad(operator)
   local def = schema.by_function[operator]
-  def.help = def.help .. " With an array it pads that: moho.pad{ a = x, before = {2, 0}, after = {2, 10}, value = 0 }, or mode = \"edge\"."
+  def.help = def.help .. " With an array it pads that: moho.pad{ a = x, before = {2, 0}, after = {2, 10}, " ..
+    "value = 0 }, or mode = \"edge\"."
   local function either(given)
     if type(given) == "table" and given.a ~= nil then return array_pad(given) end
     return operator(given)
@@ -36,7 +41,7 @@ local function pad(operator)
 end
 
 -- ---- spread: the table from a function ------------------------------------------------------
--- fh(ix0, it0) gives nx positions, from 1, and with a second list their fractions; a table or an array, or nothing at all.
+-- fh(ix0, it0) gives nx positions, from 1, and with a second list their fractions; tables or arrays, or nothing at all.
 local function list_of(v, nx, what, ix0, it0)
   if schema.kind_of(v) == "array" then v = v:totable() end
   if type(v) ~= "table" or #v ~= nx then
@@ -72,15 +77,19 @@ local function tables_of(fh, dims, dimsd)
 end
 
 local function spread(class, args)
-  args[#args + 1] = { "fh", "function", help = "function(ix0, it0) instead of table: gives nx positions, from 1, and if wanted a list of fractions" }
+  args[#args + 1] = { "fh", "function",
+    help = "function(ix0, it0) instead of table: gives nx positions, from 1, and if wanted a list of fractions" }
   return schema.fn{
     name = class.name, group = "operators", help = class.help, args = args, returns = "operator",
     call = function(o)
-      if not o.fh == not o.table then schema.fail("spread", "expected one of 'table' and 'fh', got %s", o.fh and "both" or "none") end
+      if not o.fh == not o.table then
+        schema.fail("spread", "expected one of 'table' and 'fh', got %s", o.fh and "both" or "none")
+      end
       if o.fh then
         for _, n in ipairs{ "dims", "dimsd" } do
           if type(o[n]) ~= "table" or #o[n] ~= 2 then
-            schema.fail("spread", "argument '%s': expected two axes, got %s", n, type(o[n]) == "table" and schema.shape_text(o[n]) or "one")
+            schema.fail("spread", "argument '%s': expected two axes, got %s", n,
+              type(o[n]) == "table" and schema.shape_text(o[n]) or "one")
           end
         end
         local p, f = tables_of(o.fh, o.dims, o.dimsd)
@@ -103,19 +112,21 @@ end
 function compose.install(M, method, arguments)
   M.block = schema.fn{
     name = "block", group = "operators", list = true, returns = "operator",
-    help = "Rows of operators: moho.block{ {A, B}, {C, D} } is the vstack of the rows' hstacks. Operators of one row give data of one size, " ..
-      "those below each other take models of one size. Joint inversions. After PyLops' Block.",
-    args = { { "name", "string", help = "shown in print" } }, errors = "rows of unequal length; operators of different devices, dtypes or sizes",
+    help = "Rows of operators: moho.block{ {A, B}, {C, D} } is the vstack of the rows' hstacks. Operators of one row " ..
+      "give data of one size, those below each other take models of one size. Joint inversions. After PyLops' Block.",
+    args = { { "name", "string", help = "shown in print" } },
+    errors = "rows of unequal length; operators of different devices, dtypes or sizes",
     call = block,
   }
   M.pad = pad(M.pad)
   for _, class in ipairs(core.op_classes()) do
     if class.name == "spread" then M.spread = spread(class, arguments(class)) end
   end
-  method{ name = "operator:apply_columns", help = "The operator of some of the matrix' columns: A:apply_columns{1, 5, 7} takes models of as many elements. " ..
-      "Its adjoint gives those elements of the whole one's.",
-    args = { { "cols", "table|array", need = true, help = "columns, from 1: elements of the model in C order" } }, returns = "operator",
-    call = apply_columns }
+  method{ name = "operator:apply_columns",
+    help = "The operator of some of the matrix' columns: A:apply_columns{1, 5, 7} takes models of as many elements. " ..
+      "Its adjoint gives those elements of the whole one's. After PyLops' apply_columns.",
+    args = { { "cols", "table|array", need = true, help = "columns, from 1: elements of the model in C order" } },
+    returns = "operator", call = apply_columns }
 end
 
 return compose

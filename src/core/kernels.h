@@ -95,6 +95,7 @@ struct moho_dense_kernels {
 typedef struct moho_rows {
   int64_t rows, cols, entries, per;     /* per: entries of every row, start is then not read; -1: start tells */
   const int64_t *start;                 /* rows + 1                                          */
+  bool gaps;                            /* per 1: an index below 0 is no entry               */
   const int32_t *index;                 /* 0 .. cols-1                                       */
   const void *weight;                   /* of t's real type; NULL: ones                      */
 } moho_rows;
@@ -127,8 +128,9 @@ struct moho_axis_kernels {
   /* y (outer, inner) (+)= alpha times the sum along n */
   moho_status (*sum)(moho_lane *on, moho_dtype t, moho_scalar alpha, bool add, int64_t outer, int64_t n, int64_t inner, const void *x,
                      void *y);
-  /* 0 (+)= alpha 1: the last axis has stride 1 in 0, another one has in 1 (both alike is vec's) */
-  moho_status (*permute)(moho_lane *on, const moho_nd *v, moho_scalar alpha, bool add);
+  /* 0 (+)= alpha 1 where that is better done here than by vec: whether it is, and then it. */
+  bool (*can_rearrange)(const moho_nd *v, moho_scalar alpha);
+  moho_status (*rearrange)(moho_lane *on, const moho_nd *v, moho_scalar alpha, bool add);
 };
 
 #ifdef __cplusplus

@@ -67,9 +67,10 @@ static const moho_param causal_integration_params[] = {
 const moho_opclass moho_op_causal_integration_class = {
   .name = "causal_integration",
   .title = "CausalIntegration",
-  .help = "y[i] = h times the sum of x[j] over j <= i along one axis. full: all of it; half: with half of x[i]; trapezoidal: "
-          "with half of x[i] and of x[1]. Model dims; data dims, one sample less with removefirst; unit of the model times "
-          "that of sampling. Reflectivity to log impedance. Sums are in double. After PyLops' CausalIntegration.",
+  .help = "y[i] = h times the sum of x[j] over j <= i along one axis. full: all of it; half: with half of x[i]; "
+          "trapezoidal: with half of x[i] and of x[1]. Model dims; data dims, one sample less with removefirst; unit "
+          "of the model times that of sampling. Reflectivity to log impedance. Sums are in double. After PyLops' "
+          "CausalIntegration.",
   .size = sizeof(causal_integration),
   .params = causal_integration_params,
   .init = causal_integration_init,

@@ -27,8 +27,8 @@ static void conj_work(const moho_op *op, moho_dir dir, moho_work *w)
   moho_work_add(w, op->dom_ctx, bytes(op));
 }
 
-static moho_status conj_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
-                              moho_array *y)
+static moho_status conj_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y)
 {
   moho_array turned;
   moho_block block;
@@ -51,8 +51,8 @@ static const moho_param conj_params[] = {
 const moho_opclass moho_op_conj_class = {
   .name = "conj",
   .title = "Conj",
-  .help = "y = the complex conjugate of x, its own adjoint. Model and data dims. Linear over the reals only: the dot test "
-          "compares real parts. With a real dtype it is the identity. After PyLops' Conj.",
+  .help = "y = the complex conjugate of x, its own adjoint. Model and data dims. Linear over the reals only: the dot "
+          "test compares real parts. With a real dtype it is the identity. After PyLops' Conj.",
   .size = sizeof(conj_op),
   .params = conj_params,
   .init = conj_init,

@@ -54,10 +54,10 @@ static const moho_param first_derivative_params[] = {
 const moho_opclass moho_op_first_derivative_class = {
   .name = "first_derivative",
   .title = "FirstDerivative",
-  .help = "y = dx/ds along one axis. Model and data dims; unit of the model over that of sampling. centered: (x[i+1] - "
-          "x[i-1]) / 2h, with order 5 (x[i-2] - 8 x[i-1] + 8 x[i+1] - x[i+2]) / 12h; forward: (x[i+1] - x[i]) / h; "
-          "backward: (x[i] - x[i-1]) / h. Where that needs samples outside, y is 0; edge = true takes one-sided differences "
-          "for centered. After PyLops' FirstDerivative.",
+  .help = "y = dx/ds along one axis. Model and data dims; unit of the model over that of sampling. centered: (x[i+1] "
+          "- x[i-1]) / 2h, with order 5 (x[i-2] - 8 x[i-1] + 8 x[i+1] - x[i+2]) / 12h; forward: (x[i+1] - x[i]) / h; "
+          "backward: (x[i] - x[i-1]) / h. Where that needs samples outside, y is 0; edge = true takes one-sided "
+          "differences for centered. After PyLops' FirstDerivative.",
   .size = sizeof(first_derivative),
   .params = first_derivative_params,
   .init = first_derivative_init,

@@ -48,7 +48,8 @@ static moho_status directional_init(moho_op *op)
     return moho_fail(MOHO_ENODEV, "no kernels for diagonal products on %s; use device = \"cpu\"", op->dom_ctx->name);
   MOHO_TRY(moho_leaf_numbers("sampling", &a->sampling, a->dims.n, step));
   moho_op_square(op, &a->dims);
-  for (int i = 0; i < a->dims.n; i++) MOHO_TRY(moho_deriv_make(op, 1, a->kind, a->edge, 3, step[i], &a->dims, i, &a->d[i]));
+  for (int i = 0; i < a->dims.n; i++)
+    MOHO_TRY(moho_deriv_make(op, 1, a->kind, a->edge, 3, step[i], &a->dims, i, &a->d[i]));
   return direction(a);
 }
 
@@ -91,7 +92,8 @@ static moho_status directional_apply(moho_op *op, moho_lane *on, moho_dir dir, m
     const void *v = moho_array_data(&part);
     if (dir == MOHO_FWD) {
       MOHO_TRY(moho_deriv_apply(&a->d[i], on, dir, MOHO_ONE, false, x, &t));
-      MOHO_TRY(k->diag(on, op->dom_type, dir, 1, size, 1, alpha, v, moho_array_data(&t), add || i > 0, moho_array_data(y)));
+      MOHO_TRY(
+          k->diag(on, op->dom_type, dir, 1, size, 1, alpha, v, moho_array_data(&t), add || i > 0, moho_array_data(y)));
     } else {
       MOHO_TRY(k->diag(on, op->dom_type, dir, 1, size, 1, MOHO_ONE, v, moho_array_data(x), false, moho_array_data(&t)));
       MOHO_TRY(moho_deriv_apply(&a->d[i], on, dir, alpha, add || i > 0, &t, y));
@@ -118,8 +120,8 @@ static const moho_param directional_params[] = {
 const moho_opclass moho_op_first_directional_derivative_class = {
   .name = "first_directional_derivative",
   .title = "FirstDirectionalDerivative",
-  .help = "y = sum over axes of v dx/ds, differences as in first_derivative. Model and data dims. Smoothness along structures, "
-          "with v from their dips. After PyLops' FirstDirectionalDerivative.",
+  .help = "y = sum over axes of v dx/ds, differences as in first_derivative. Model and data dims. Smoothness along "
+          "structures, with v from their dips. After PyLops' FirstDirectionalDerivative.",
   .size = sizeof(directional),
   .params = directional_params,
   .init = directional_init,

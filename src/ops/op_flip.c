@@ -20,8 +20,8 @@ static moho_status flip_init(moho_op *op)
   return MOHO_OK;
 }
 
-static moho_status flip_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
-                              moho_array *y)
+static moho_status flip_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y)
 {
   const flip *a = (const flip *)op;
   int64_t n = op->dom.d[a->at];

@@ -17,7 +17,8 @@ static moho_status gradient_init(moho_op *op)
   MOHO_TRY(moho_leaf_dtype(op));
   MOHO_TRY(moho_leaf_shape(op, "dims", &a->dims));
   if (a->dims.n >= MOHO_MAXDIM)
-    return moho_fail_arg("dims", "expected at most %d axes, the data have one more, got %d", MOHO_MAXDIM - 1, a->dims.n);
+    return moho_fail_arg("dims", "expected at most %d axes, the data have one more, got %d", MOHO_MAXDIM - 1,
+                         a->dims.n);
   MOHO_TRY(moho_leaf_numbers("sampling", &a->sampling, a->dims.n, step));
   op->dom = a->dims;
   op->ran.n = a->dims.n + 1;
@@ -57,8 +58,8 @@ static const moho_param gradient_params[] = {
 const moho_opclass moho_op_gradient_class = {
   .name = "gradient",
   .title = "Gradient",
-  .help = "The first derivatives along every axis, as in first_derivative. Model dims, data (number of axes, dims). The "
-          "adjoint is minus the divergence. Total variation. After PyLops' Gradient.",
+  .help = "The first derivatives along every axis, as in first_derivative. Model dims, data (number of axes, dims). "
+          "The adjoint is minus the divergence. Total variation. After PyLops' Gradient.",
   .size = sizeof(gradient),
   .params = gradient_params,
   .init = gradient_init,

@@ -17,8 +17,8 @@ static moho_status imag_init(moho_op *op)
   return MOHO_OK;
 }
 
-static moho_status imag_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
-                              moho_array *y)
+static moho_status imag_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y)
 {
   moho_array part;
   if (!op->real_linear) return add ? MOHO_OK : moho_leaf_zero(on, y);
@@ -40,9 +40,9 @@ static const moho_param imag_params[] = {
 const moho_opclass moho_op_imag_class = {
   .name = "imag",
   .title = "Imag",
-  .help = "The imaginary part: model dims of dtype (c64 or c128), data dims of its real dtype; the adjoint gives i x. Linear "
-          "over the reals only: the dot test compares real parts. With a real dtype it gives zeros. "
-          "After PyLops' Imag.",
+  .help = "The imaginary part: model dims of dtype (c64 or c128), data dims of its real dtype; the adjoint gives i x. "
+          "Linear over the reals only: the dot test compares real parts. With a real dtype it gives zeros. After "
+          "PyLops' Imag.",
   .size = sizeof(imag_part),
   .params = imag_params,
   .init = imag_init,

@@ -43,9 +43,10 @@ typedef struct sizes { int64_t na, ma, nb, mb; size_t bytes; } sizes;
 
 static sizes sizes_of(const kronecker *k, moho_dir dir)
 {
-  sizes s = { moho_shape_size(moho_op_side(k->a, dir, false).shape), moho_shape_size(moho_op_side(k->a, dir, true).shape),
-              moho_shape_size(moho_op_side(k->b, dir, false).shape), moho_shape_size(moho_op_side(k->b, dir, true).shape),
-              moho_dtype_size(k->op.dom_type) };
+  sizes s = { moho_shape_size(moho_op_side(k->a, dir, false).shape),
+              moho_shape_size(moho_op_side(k->a, dir, true).shape),
+              moho_shape_size(moho_op_side(k->b, dir, false).shape),
+              moho_shape_size(moho_op_side(k->b, dir, true).shape), moho_dtype_size(k->op.dom_type) };
   return s;
 }
 
@@ -64,24 +65,20 @@ static void kronecker_work(const moho_op *op, moho_dir dir, moho_work *w)
 }
 
 /* y (n x m) (+)= alpha times x (m x n) turned. */
-static moho_status turn(moho_lane *on, moho_scalar alpha, bool add, int64_t m, int64_t n, const moho_array *x, moho_array *y)
+static moho_status turn(moho_lane *on, moho_scalar alpha, bool add, int64_t m, int64_t n, const moho_array *x,
+                        moho_array *y)
 {
-  const struct moho_axis_kernels *k = y->ctx->be->k->axis;
   moho_shape s = { 2, { n, m } };
   int64_t stride[] = { 1, n };
   moho_array from, to;
-  moho_nd nd;
   moho_array_strided(x, 0, &s, stride, &from);
   moho_array_part(y, 0, &s, &to);
-  const moho_array *v[] = { &to, &from };
-  moho_nd_make(&nd, 2, v);
-  if (nd.n == 1 || nd.s[1][nd.n - 1] == 1 || !k || !k->permute) return moho_view_put(on, alpha, add, &from, &to);
-  return k->permute(on, &nd, alpha, add);
+  return moho_view_put(on, alpha, add, &from, &to);
 }
 
 /* Each of `rows` rows of x, n elements, to one of y, m elements. */
-static moho_status each(moho_op *a, moho_lane *on, moho_dir dir, int64_t rows, int64_t n, int64_t m, const moho_array *x,
-                        moho_array *y)
+static moho_status each(moho_op *a, moho_lane *on, moho_dir dir, int64_t rows, int64_t n, int64_t m,
+                        const moho_array *x, moho_array *y)
 {
   moho_shape in = { 1, { n } }, out = { 1, { m } };
   moho_array from, to;
@@ -129,9 +126,9 @@ static const moho_param kronecker_params[] = {
 const moho_opclass moho_op_kronecker_class = {
   .name = "kronecker",
   .title = "Kronecker",
-  .help = "The Kronecker product of two operators: op2 on each row of the model as a matrix (op1's size, op2's size), then op1 "
-          "on each column. Model (op1.dims, op2.dims), data (op1.dimsd, op2.dimsd). Separable operators on several axes. After "
-          "PyLops' Kronecker.",
+  .help = "The Kronecker product of two operators: op2 on each row of the model as a matrix (op1's size, op2's size), "
+          "then op1 on each column. Model (op1.dims, op2.dims), data (op1.dimsd, op2.dimsd). Separable operators on "
+          "several axes. After PyLops' Kronecker.",
   .size = sizeof(kronecker),
   .params = kronecker_params,
   .init = kronecker_init,

@@ -23,7 +23,8 @@ static moho_status laplacian_init(moho_op *op)
   MOHO_TRY(moho_leaf_numbers("weights", &a->weights, a->n, a->weight));
   MOHO_TRY(moho_leaf_numbers("sampling", &a->sampling, a->n, step));
   moho_op_square(op, &a->dims);
-  for (int i = 0; i < a->n; i++) MOHO_TRY(moho_deriv_make(op, 2, a->kind, a->edge, 3, step[i], &a->dims, at[i], &a->d[i]));
+  for (int i = 0; i < a->n; i++)
+    MOHO_TRY(moho_deriv_make(op, 2, a->kind, a->edge, 3, step[i], &a->dims, at[i], &a->d[i]));
   return MOHO_OK;
 }
 
@@ -56,8 +57,8 @@ static const moho_param laplacian_params[] = {
 const moho_opclass moho_op_laplacian_class = {
   .name = "laplacian",
   .title = "Laplacian",
-  .help = "y = sum over axes of weight d2x/ds2, differences as in second_derivative. Model and data dims. Smoothness as a "
-          "regularisation. After PyLops' Laplacian (where kind reaches the first axis only).",
+  .help = "y = sum over axes of weight d2x/ds2, differences as in second_derivative. Model and data dims. Smoothness "
+          "as a regularisation. After PyLops' Laplacian (where kind reaches the first axis only).",
   .size = sizeof(laplacian),
   .params = laplacian_params,
   .init = laplacian_init,

@@ -1,6 +1,6 @@
-/* Memoize: the last results of an operator, kept with their inputs. Forward and adjoint are kept apart: the x that made y
-   is the adjoint of y for unitary operators only. An input is known when it is the same to the bit, so that a result is
-   never one of something near. What cannot be kept for lack of memory is computed again. */
+/* Memoize: the last results of an operator, kept with their inputs. Forward and adjoint are kept apart: the x that made
+   y is the adjoint of y for unitary operators only. An input is known when it is the same to the bit, so that a result
+   is never one of something near. What cannot be kept for lack of memory is computed again. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,10 +157,10 @@ static const moho_param memoize_params[] = {
 const moho_opclass moho_op_memoize_class = {
   .name = "memoize",
   .title = "Memoize",
-  .help = "The operator itself, but that the last max_neval results of each direction are kept with their inputs and given "
-          "again for the same input. Shapes of op. Worth it where an application costs much more than a pass over its input; "
-          "the memory it takes is max_neval models and data in each direction. After PyLops' MemoizeOperator (which keeps "
-          "forward and adjoint results together).",
+  .help = "The operator itself, but that the last max_neval results of each direction are kept with their inputs and "
+          "given again for the same input. Shapes of op. Worth it where an application costs much more than a pass "
+          "over its input; the memory it takes is max_neval models and data in each direction. After PyLops' "
+          "MemoizeOperator (which keeps forward and adjoint results together).",
   .size = sizeof(memoize),
   .params = memoize_params,
   .init = memoize_init,

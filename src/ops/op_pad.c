@@ -25,7 +25,8 @@ static moho_status widths(pad *a)
   const double *v = moho_array_data(host);
   for (int i = 0; i < 2 * a->dims.n && !st; i++) {
     double n = v[s->n == 0 ? 0 : i];
-    if (!(n >= 0 && n == floor(n) && n < 1e15)) st = moho_fail_arg("pad", "expected whole numbers from 0 on, got %g", n);
+    if (!(n >= 0 && n == floor(n) && n < 1e15))
+      st = moho_fail_arg("pad", "expected whole numbers from 0 on, got %g", n);
     else *(i % 2 ? &a->after[i / 2] : &a->before[i / 2]) = (int64_t)n;
   }
   moho_array_unref(host);
@@ -76,15 +77,16 @@ static moho_status pad_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scal
 static const moho_param pad_params[] = {
   { "dims", MOHO_P_SHAPE, offsetof(pad, dims), true, 0, NULL, "shape of the model" },
   { "pad", MOHO_P_ARRAY, offsetof(pad, pad), true, 0, NULL,
-    "samples to add: {{before, after}, ...} for each axis, {before, after} for one axis, or one number for every side" },
+    "samples to add: {{before, after}, ...} for each axis, {before, after} for one axis, or one number for every "
+    "side" },
   { 0 },
 };
 
 const moho_opclass moho_op_pad_class = {
   .name = "pad",
   .title = "Pad",
-  .help = "Zeros before and behind along each axis; the adjoint cuts them off. Model dims, data dims + before + after. Room "
-          "for convolutions and transforms. After PyLops' Pad.",
+  .help = "Zeros before and behind along each axis; the adjoint cuts them off. Model dims, data dims + before + "
+          "after. Room for convolutions and transforms. After PyLops' Pad.",
   .size = sizeof(pad),
   .params = pad_params,
   .init = pad_init,

@@ -17,8 +17,8 @@ static moho_status real_init(moho_op *op)
   return MOHO_OK;
 }
 
-static moho_status real_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
-                              moho_array *y)
+static moho_status real_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y)
 {
   moho_array part;
   if (!op->real_linear) return moho_view_put(on, alpha, add, x, y);
@@ -40,9 +40,9 @@ static const moho_param real_params[] = {
 const moho_opclass moho_op_real_class = {
   .name = "real",
   .title = "Real",
-  .help = "The real part: model dims of dtype (c64 or c128), data dims of its real dtype; the adjoint gives x + 0i. Linear "
-          "over the reals only: the dot test compares real parts. With a real dtype it is the identity. Real models of complex "
-          "physics. After PyLops' Real.",
+  .help = "The real part: model dims of dtype (c64 or c128), data dims of its real dtype; the adjoint gives x + 0i. "
+          "Linear over the reals only: the dot test compares real parts. With a real dtype it is the identity. Real "
+          "models of complex physics. After PyLops' Real.",
   .size = sizeof(real_part),
   .params = real_params,
   .init = real_init,

@@ -35,8 +35,9 @@ static moho_status positions(const restriction *a, int64_t **out)
   if (!p) st = moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " positions", n);
   for (int64_t i = 0; i < n && !st; i++) {
     if (!(v[i] >= 1 && v[i] <= (double)len && v[i] == floor(v[i])))
-      st = moho_fail_arg("index", "expected whole numbers from 1 to %" PRId64 " (axis %d of dims %s), got %g at %" PRId64,
-                         len, a->at + 1, moho_shape_text(&a->dims, text, sizeof text), v[i], i + 1);
+      st = moho_fail_arg("index",
+                         "expected whole numbers from 1 to %" PRId64 " (axis %d of dims %s), got %g at %" PRId64, len,
+                         a->at + 1, moho_shape_text(&a->dims, text, sizeof text), v[i], i + 1);
     else p[i] = (int64_t)v[i] - 1;
   }
   moho_array_unref(host);
@@ -86,9 +87,9 @@ static const moho_param restriction_params[] = {
 const moho_opclass moho_op_restriction_class = {
   .name = "restriction",
   .title = "Restriction",
-  .help = "y[i] = x[index[i]] along one axis. Model dims, data dims with as many positions on that axis as index has. The "
-          "adjoint puts them back, zeros elsewhere, and adds where a position is repeated. Missing traces, receivers on a "
-          "grid. After PyLops' Restriction (whose adjoint overwrites repeated positions).",
+  .help = "y[i] = x[index[i]] along one axis. Model dims, data dims with as many positions on that axis as index has. "
+          "The adjoint puts them back, zeros elsewhere, and adds where a position is repeated. Missing traces, "
+          "receivers on a grid. After PyLops' Restriction (whose adjoint overwrites repeated positions).",
   .size = sizeof(restriction),
   .params = restriction_params,
   .init = restriction_init,

@@ -21,8 +21,8 @@ static moho_status roll_init(moho_op *op)
   return MOHO_OK;
 }
 
-static moho_status roll_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
-                              moho_array *y)
+static moho_status roll_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y)
 {
   const roll *a = (const roll *)op;
   int64_t n = op->dom.d[a->at], s = n > 0 ? a->shift % n : 0;
@@ -53,8 +53,8 @@ static const moho_param roll_params[] = {
 const moho_opclass moho_op_roll_class = {
   .name = "roll",
   .title = "Roll",
-  .help = "y[i + shift] = x[i] along one axis, what leaves at one end comes in at the other. Model and data dims. Static "
-          "shifts of periodic data. After PyLops' Roll.",
+  .help = "y[i + shift] = x[i] along one axis, what leaves at one end comes in at the other. Model and data dims. "
+          "Static shifts of periodic data. After PyLops' Roll.",
   .size = sizeof(roll),
   .params = roll_params,
   .init = roll_init,

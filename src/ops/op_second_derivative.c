@@ -52,10 +52,10 @@ static const moho_param second_derivative_params[] = {
 const moho_opclass moho_op_second_derivative_class = {
   .name = "second_derivative",
   .title = "SecondDerivative",
-  .help = "y = d2x/ds2 along one axis. Model and data dims; unit of the model over that of sampling squared. centered: "
-          "(x[i+1] - 2 x[i] + x[i-1]) / h^2; forward and backward: the same, one sample further on or back. Where that needs "
-          "samples outside, y is 0; edge = true repeats the neighbour's difference for centered. After PyLops' "
-          "SecondDerivative.",
+  .help = "y = d2x/ds2 along one axis. Model and data dims; unit of the model over that of sampling squared. "
+          "centered: (x[i+1] - 2 x[i] + x[i-1]) / h^2; forward and backward: the same, one sample further on or back. "
+          "Where that needs samples outside, y is 0; edge = true repeats the neighbour's difference for centered. "
+          "After PyLops' SecondDerivative.",
   .size = sizeof(second_derivative),
   .params = second_derivative_params,
   .init = second_derivative_init,

@@ -46,8 +46,8 @@ static moho_status smoothing1d_apply(moho_op *op, moho_lane *on, moho_dir dir, m
   moho_scalar mean = { alpha.re / (double)a->nsmooth, alpha.im / (double)a->nsmooth };
   void *work = moho_lane_take(on, scratch(op));
   (void)dir;
-  return op->dom_ctx->be->k->axis->box(on, op->dom_type, a->nsmooth / 2, mean, add, a->outer, op->dom.d[a->at], a->inner,
-                                       moho_array_data(x), moho_array_data(y), work);
+  return op->dom_ctx->be->k->axis->box(on, op->dom_type, a->nsmooth / 2, mean, add, a->outer, op->dom.d[a->at],
+                                       a->inner, moho_array_data(x), moho_array_data(y), work);
 }
 
 static void smoothing1d_describe(const moho_op *op, char *buf, size_t size)
@@ -67,9 +67,9 @@ static const moho_param smoothing1d_params[] = {
 const moho_opclass moho_op_smoothing1d_class = {
   .name = "smoothing1d",
   .title = "Smoothing1D",
-  .help = "y[i] = the sum of the nsmooth samples around x[i] along one axis over nsmooth, zeros outside, so that values fall "
-          "off at the ends; its own adjoint. Model and data dims. The time it takes does not depend on nsmooth (van Herk "
-          "1992). Smooth models, preconditioning. After PyLops' Smoothing1D.",
+  .help = "y[i] = the sum of the nsmooth samples around x[i] along one axis over nsmooth, zeros outside, so that "
+          "values fall off at the ends; its own adjoint. Model and data dims. The time it takes does not depend on "
+          "nsmooth (van Herk 1992). Smooth models, preconditioning. After PyLops' Smoothing1D.",
   .size = sizeof(smoothing1d),
   .params = smoothing1d_params,
   .init = smoothing1d_init,

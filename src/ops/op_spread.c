@@ -24,8 +24,8 @@ static moho_status read_tables(const spread *a, moho_array **t, moho_array **d)
   for (int i = 0; i < 2; i++) {
     if (!all[i].v) continue;
     if (!moho_shape_equal(&all[i].v->shape, &want))
-      return moho_fail_arg(all[i].name, "expected shape (nx0, nt0, nx) %s, got %s", moho_shape_text(&want, ws, sizeof ws),
-                           moho_shape_text(&all[i].v->shape, gs, sizeof gs));
+      return moho_fail_arg(all[i].name, "expected shape (nx0, nt0, nx) %s, got %s",
+                           moho_shape_text(&want, ws, sizeof ws), moho_shape_text(&all[i].v->shape, gs, sizeof gs));
     if (moho_dtype_complex(all[i].v->type))
       return moho_fail_arg(all[i].name, "expected real values, got %s", moho_dtype_name(all[i].v->type));
     MOHO_TRY(moho_param_host(all[i].v, MOHO_F64, all[i].out));
@@ -101,10 +101,11 @@ static moho_status spread_init(moho_op *op)
   return st;
 }
 
-static moho_status spread_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
-                                moho_array *y)
+static moho_status spread_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                                const moho_array *x, moho_array *y)
 {
-  return moho_sparse_apply(((const spread *)op)->rows, on, dir == MOHO_FWD ? MOHO_ADJ : MOHO_FWD, alpha, add, 1, 1, x, y);
+  return moho_sparse_apply(((const spread *)op)->rows, on, dir == MOHO_FWD ? MOHO_ADJ : MOHO_FWD, alpha, add, 1, 1, x,
+                           y);
 }
 
 static void spread_fini(moho_op *op) { moho_sparse_free(((spread *)op)->rows); }
@@ -124,10 +125,10 @@ static const moho_param spread_params[] = {
 const moho_opclass moho_op_spread_class = {
   .name = "spread",
   .title = "Spread",
-  .help = "Each element (x0, t0) of the model is added at (x, table[x0, t0, x]) for every x; with fractions (1 - dtable) of it "
-          "there and dtable at the next sample. The adjoint stacks along the same curves. Model (nx0, nt0), data (nx, nt). "
-          "The table is kept in both directions on the device: about 16 bytes an entry. Moveout, slant stacks. After PyLops' "
-          "Spread.",
+  .help = "Each element (x0, t0) of the model is added at (x, table[x0, t0, x]) for every x; with fractions (1 - "
+          "dtable) of it there and dtable at the next sample. The adjoint stacks along the same curves. Model (nx0, "
+          "nt0), data (nx, nt). The table is kept in both directions on the device: about 16 bytes an entry. Moveout, "
+          "slant stacks. After PyLops' Spread.",
   .size = sizeof(spread),
   .params = spread_params,
   .init = spread_init,

@@ -15,7 +15,8 @@ static moho_status sum_init(moho_op *op)
   sum *a = (sum *)op;
   const struct moho_axis_kernels *k = op->dom_ctx->be->k->axis;
   MOHO_TRY(moho_leaf_dtype(op));
-  if (!k || !k->sum) return moho_fail(MOHO_ENODEV, "no kernels for sums on %s; use device = \"cpu\"", op->dom_ctx->name);
+  if (!k || !k->sum)
+    return moho_fail(MOHO_ENODEV, "no kernels for sums on %s; use device = \"cpu\"", op->dom_ctx->name);
   MOHO_TRY(moho_leaf_shape(op, "dims", &a->dims));
   MOHO_TRY(moho_leaf_axis(a->axis, &a->dims, &a->at, &a->outer, &a->inner));
   op->dom = a->dims;
@@ -54,8 +55,8 @@ static const moho_param sum_params[] = {
 const moho_opclass moho_op_sum_class = {
   .name = "sum",
   .title = "Sum",
-  .help = "y = sum of x over one axis. Model dims, data dims without that axis, (1) when it is the only one; the adjoint "
-          "repeats the data along it. Stacks. After PyLops' Sum.",
+  .help = "y = sum of x over one axis. Model dims, data dims without that axis, (1) when it is the only one; the "
+          "adjoint repeats the data along it. Stacks. After PyLops' Sum.",
   .size = sizeof(sum),
   .params = sum_params,
   .init = sum_init,

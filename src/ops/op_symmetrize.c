@@ -25,7 +25,8 @@ static moho_status symmetrize_apply(moho_op *op, moho_lane *on, moho_dir dir, mo
                                     const moho_array *x, moho_array *y)
 {
   const symmetrize *a = (const symmetrize *)op;
-  const moho_array *one = dir == MOHO_FWD ? x : y, *two = dir == MOHO_FWD ? y : x;   /* the simple and the mirrored side */
+  const moho_array *one = dir == MOHO_FWD ? x : y,
+                   *two = dir == MOHO_FWD ? y : x; /* the simple and the mirrored side */
   int64_t n = op->dom.d[a->at];
   moho_array half, later, before;
   if (n == 0) return MOHO_OK;
@@ -54,8 +55,8 @@ static const moho_param symmetrize_params[] = {
 const moho_opclass moho_op_symmetrize_class = {
   .name = "symmetrize",
   .title = "Symmetrize",
-  .help = "An axis mirrored about its first sample: y[n-1+i] = x[i] and y[n+1-i] = x[i], i from 1. Model dims, data dims with "
-          "2n - 1 on that axis. Zero-phase wavelets. After PyLops' Symmetrize.",
+  .help = "An axis mirrored about its first sample: y[n-1+i] = x[i] and y[n+1-i] = x[i], i from 1. Model dims, data "
+          "dims with 2n - 1 on that axis. Zero-phase wavelets. After PyLops' Symmetrize.",
   .size = sizeof(symmetrize),
   .params = symmetrize_params,
   .init = symmetrize_init,

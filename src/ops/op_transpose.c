@@ -19,7 +19,8 @@ static moho_status transpose_init(moho_op *op)
   MOHO_TRY(moho_leaf_shape(op, "dims", &a->dims));
   MOHO_TRY(moho_leaf_axes("axes", &a->axes, &a->dims, a->dims.n, &n, at));
   if (n != a->dims.n)
-    return moho_fail_arg("axes", "expected every axis of dims %s once, got %d", moho_shape_text(&a->dims, text, sizeof text), n);
+    return moho_fail_arg("axes", "expected every axis of dims %s once, got %d",
+                         moho_shape_text(&a->dims, text, sizeof text), n);
   moho_op_square(op, &a->dims);
   for (int i = 0; i < n; i++) {
     a->from[i] = at[i];
@@ -32,20 +33,14 @@ static moho_status transpose_apply(moho_op *op, moho_lane *on, moho_dir dir, moh
                                    const moho_array *x, moho_array *y)
 {
   const transpose *a = (const transpose *)op;
-  const struct moho_axis_kernels *k = y->ctx->be->k->axis;
   int64_t stride[MOHO_MAXDIM] = { 0 };
   moho_array turned;
-  moho_nd nd;
   for (int i = 0; i < op->dom.n; i++) {
     if (dir == MOHO_FWD) stride[i] = x->stride[a->from[i]];
     else stride[a->from[i]] = x->stride[i];
   }
   moho_array_strided(x, 0, &y->shape, stride, &turned);
-  const moho_array *v[] = { y, &turned };
-  if (moho_array_size(y) == 0) return MOHO_OK;
-  moho_nd_make(&nd, 2, v);
-  if (nd.n == 1 || nd.s[1][nd.n - 1] == 1 || !k || !k->permute) return moho_view_put(on, alpha, add, &turned, y);
-  return k->permute(on, &nd, alpha, add);
+  return moho_view_put(on, alpha, add, &turned, y);
 }
 
 static void transpose_describe(const moho_op *op, char *buf, size_t size)
@@ -65,8 +60,9 @@ static const moho_param transpose_params[] = {
 const moho_opclass moho_op_transpose_class = {
   .name = "transpose",
   .title = "Transpose",
-  .help = "The axes in another order: axis i of the data is axis axes[i] of the model. Model dims, data dims in that order; "
-          "the adjoint turns them back. Between operators that work along different axes. After PyLops' Transpose.",
+  .help = "The axes in another order: axis i of the data is axis axes[i] of the model. Model dims, data dims in that "
+          "order; the adjoint turns them back. Between operators that work along different axes. After PyLops' "
+          "Transpose.",
   .size = sizeof(transpose),
   .params = transpose_params,
   .init = transpose_init,

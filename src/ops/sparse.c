@@ -23,20 +23,45 @@ static moho_status put(moho_ctx *c, moho_dtype from, moho_dtype to, int64_t n, c
   return st;
 }
 
-/* One direction's table on the device. Rows of one length need no start. */
+/* One direction's table on the device. Rows of one length need no start, and rows with one entry or none have gaps. */
 static moho_status place(moho_sparse *s, moho_dir dir, moho_ctx *c, moho_dtype t, int64_t rows, int64_t cols,
                          const int64_t *start, const int64_t *index, const double *weight)
 {
-  int64_t n = start ? start[rows] : rows, per = start ? (rows > 0 ? start[1] - start[0] : 0) : 1;
-  for (int64_t i = 0; start && i < rows && per >= 0; i++) if (start[i + 1] - start[i] != per) per = -1;
-  if (per < 0) MOHO_TRY(put(c, MOHO_I64, MOHO_I64, rows + 1, start, &s->start[dir]));
-  MOHO_TRY(put(c, MOHO_I64, MOHO_I32, n, index, &s->index[dir]));
-  MOHO_TRY(put(c, MOHO_F64, moho_dtype_real(t), n, weight, &s->weight[dir]));
-  s->rows[dir] = (moho_rows){ .rows = rows, .cols = cols, .entries = n, .per = per,
+  int64_t n = start ? start[rows] : rows, per = start ? (rows > 0 ? start[1] - start[0] : 0) : 1, most = 0, *one = NULL;
+  double *w = NULL;
+  for (int64_t i = 0; start && i < rows; i++) {
+    int64_t len = start[i + 1] - start[i];
+    if (len != per) per = -1;
+    if (len > most) most = len;
+  }
+  bool gaps = per < 0 && most == 1;
+  moho_status st = MOHO_OK;
+  if (gaps) {
+    one = malloc((size_t)rows * sizeof *one);
+    w = weight ? malloc((size_t)rows * sizeof *w) : NULL;
+    if (!one || (weight && !w)) {
+      st = moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " positions", rows);
+      goto out;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+      bool there = start[i + 1] > start[i];
+      one[i] = there ? index[start[i]] : -1;
+      if (w) w[i] = there ? weight[start[i]] : 0;
+    }
+    n = rows;
+    per = 1;
+  }
+  if (per < 0) st = put(c, MOHO_I64, MOHO_I64, rows + 1, start, &s->start[dir]);
+  if (!st) st = put(c, MOHO_I64, MOHO_I32, n, gaps ? one : index, &s->index[dir]);
+  if (!st) st = put(c, MOHO_F64, moho_dtype_real(t), n, gaps ? w : weight, &s->weight[dir]);
+  s->rows[dir] = (moho_rows){ .rows = rows, .cols = cols, .entries = n, .per = per, .gaps = gaps,
                               .start = s->start[dir] ? moho_array_data(s->start[dir]) : NULL,
                               .index = s->index[dir] ? moho_array_data(s->index[dir]) : NULL,
                               .weight = s->weight[dir] ? moho_array_data(s->weight[dir]) : NULL };
-  return MOHO_OK;
+out:
+  free(one);
+  free(w);
+  return st;
 }
 
 /* The adjoint's table, by counting: the entries of a column stay in the order of their rows. */
@@ -75,8 +100,8 @@ moho_status moho_sparse_new(moho_ctx *c, moho_dtype t, int64_t rows, int64_t col
   if (!c->be->k->axis || !c->be->k->axis->sparse)
     return moho_fail(MOHO_ENODEV, "no kernels for sparse rows on %s; use device = \"cpu\"", c->name);
   if (cols > INT32_MAX || rows > INT32_MAX)
-    return moho_fail(MOHO_EINVAL, "expected at most %d positions on a side, got %" PRId64 " and %" PRId64, INT32_MAX, cols,
-                     rows);
+    return moho_fail(MOHO_EINVAL, "expected at most %d positions on a side, got %" PRId64 " and %" PRId64, INT32_MAX,
+                     cols, rows);
   for (int64_t k = 0; k < n; k++)
     if (index[k] < 0 || index[k] >= cols)
       return moho_fail(MOHO_EINVAL, "entry %" PRId64 ": expected position 1 to %" PRId64 ", got %" PRId64, k + 1, cols,

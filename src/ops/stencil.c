@@ -4,7 +4,7 @@
 #include <string.h>
 #include "ops/stencil.h"
 
-/* ---- tables of a matrix --------------------------------------------------------------------------------------------- */
+/* ---- tables of a matrix ---------------------------------------------------------------------- */
 
 enum { SMALL = 16 };                    /* rows of the sample that a long matrix' tables are read from */
 typedef double sample[SMALL][SMALL];
@@ -45,10 +45,12 @@ static void tables(sample m, int64_t n, bool long_one, moho_stencil *s)
   }
   for (int r = 0; r < s->tail; r++) for (int k = 0; k < MOHO_EDGE; k++)
     if (m[n - s->tail + r][last - k] != 0 && k >= s->right) s->right = k + 1;
-  for (int r = 0; r < s->tail; r++) for (int k = 0; k < s->right; k++) s->end[r][k] = m[n - s->tail + r][n - s->right + k];
+  for (int r = 0; r < s->tail; r++)
+    for (int k = 0; k < s->right; k++) s->end[r][k] = m[n - s->tail + r][n - s->right + k];
 }
 
-void moho_stencil_make(moho_stencil_row *fill, const void *self, int64_t n, moho_stencil *forward, moho_stencil *adjoint)
+void moho_stencil_make(moho_stencil_row *fill, const void *self, int64_t n, moho_stencil *forward,
+                       moho_stencil *adjoint)
 {
   sample a = { { 0 } }, t = { { 0 } };
   bool long_one = n > MOHO_EDGE;
@@ -59,7 +61,7 @@ void moho_stencil_make(moho_stencil_row *fill, const void *self, int64_t n, moho
   tables(t, small, long_one, adjoint);
 }
 
-/* ---- derivatives ---------------------------------------------------------------------------------------------------- */
+/* ---- derivatives ----------------------------------------------------------------------------- */
 
 typedef struct form { int degree, order; char kind; bool edge; } form;
 
@@ -108,8 +110,10 @@ moho_status moho_deriv_make(const moho_op *op, int degree, const char *kind, boo
   int same;
   if (!op->dom_ctx->be->k->axis || !op->dom_ctx->be->k->axis->stencil)
     return moho_fail(MOHO_ENODEV, "no kernels for derivatives on %s; use device = \"cpu\"", op->dom_ctx->name);
-  if (!(isfinite(sampling) && sampling != 0)) return moho_fail_arg("sampling", "expected a finite step, not 0, got %g", sampling);
-  if (order != 3 && order != 5) return moho_fail_arg("order", "expected 3 or 5 (samples of the stencil), got %" PRId64, order);
+  if (!(isfinite(sampling) && sampling != 0))
+    return moho_fail_arg("sampling", "expected a finite step, not 0, got %g", sampling);
+  if (order != 3 && order != 5)
+    return moho_fail_arg("order", "expected 3 or 5 (samples of the stencil), got %" PRId64, order);
   if (s->d[at] < need)
     return moho_fail_arg("edge", "expected %" PRId64 " samples or more along axis %d, got dims %s", need, at + 1,
                          moho_shape_text(s, text, sizeof text));
@@ -129,7 +133,7 @@ moho_status moho_deriv_apply(const moho_deriv *d, moho_lane *on, moho_dir dir, m
                                       moho_array_data(y));
 }
 
-/* ---- lists of numbers and axes --------------------------------------------------------------------------------------- */
+/* ---- lists of numbers and axes --------------------------------------------------------------- */
 
 moho_status moho_leaf_numbers(const char *arg, const moho_numbers *v, int n, double *out)
 {
@@ -147,15 +151,16 @@ moho_status moho_leaf_axes(const char *arg, const moho_numbers *v, const moho_sh
   char text[160];
   *count = v->n ? v->n : n;
   if (v->off || *count > s->n)
-    return moho_fail_arg(arg, "expected at most %d axes for dims %s, got %d", s->n, moho_shape_text(s, text, sizeof text),
-                         *count);
+    return moho_fail_arg(arg, "expected at most %d axes for dims %s, got %d", s->n,
+                         moho_shape_text(s, text, sizeof text), *count);
   for (int i = 0; i < *count; i++) {
     double a = v->n ? v->v[i] : i + 1 + s->n - n;
     at[i] = (int)(a < 0 ? a + s->n : a - 1);
     if (a != floor(a) || a == 0 || fabs(a) > s->n)
       return moho_fail_arg(arg, "expected axes 1 to %d, or -%d to -1 from the end, for dims %s, got %g", s->n, s->n,
                            moho_shape_text(s, text, sizeof text), a);
-    for (int k = 0; k < i; k++) if (at[k] == at[i]) return moho_fail_arg(arg, "expected different axes, got %d twice", at[i] + 1);
+    for (int k = 0; k < i; k++)
+      if (at[k] == at[i]) return moho_fail_arg(arg, "expected different axes, got %d twice", at[i] + 1);
   }
   return MOHO_OK;
 }

@@ -1,5 +1,5 @@
-/* Derivatives along an axis: banded matrices whose rows are alike but for a few at each end. The adjoint is one of the same
-   kind, found by transposing a small one, exactly. */
+/* Derivatives along an axis: banded matrices whose rows are alike but for a few at each end. The adjoint is one of the
+   same kind, found by transposing a small one, exactly. */
 #ifndef MOHO_STENCIL_H
 #define MOHO_STENCIL_H
 #include "ops/leaf.h"
@@ -7,7 +7,8 @@
 /* Fills row i of the n x n matrix, which is zero. The pattern must not depend on n but for what stands at the end. */
 typedef void moho_stencil_row(const void *self, int64_t i, int64_t n, double *row);
 /* The stencil of a matrix with at most 5 diagonals and at most 4 unlike rows at each end, and of its transpose. */
-void moho_stencil_make(moho_stencil_row *fill, const void *self, int64_t n, moho_stencil *forward, moho_stencil *adjoint);
+void moho_stencil_make(moho_stencil_row *fill, const void *self, int64_t n, moho_stencil *forward,
+                       moho_stencil *adjoint);
 
 /* A first or second derivative along an axis of a shape, after PyLops' FirstDerivative and SecondDerivative. */
 typedef struct moho_deriv {

@@ -13,7 +13,12 @@ void moho_view_axis(const moho_array *a, int at, int64_t start, int64_t count, i
 
 moho_status moho_view_put(moho_lane *on, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
 {
+  const struct moho_axis_kernels *k = y->ctx->be->k->axis;
+  const moho_array *v[] = { y, x };
+  moho_nd nd;
   if (moho_array_size(y) == 0) return MOHO_OK;
+  moho_nd_make(&nd, 2, v);
+  if (k && k->can_rearrange(&nd, alpha)) return k->rearrange(on, &nd, alpha, add);
   return moho_vec_axpby(on, alpha, x, (moho_scalar){ add, 0 }, y);
 }
 

@@ -3,7 +3,8 @@
 #define MOHO_VIEW_H
 #include "ops/leaf.h"
 
-/* a's elements start, start + step, ... (count of them; step may be negative) along axis `at`, 0-based, all of the others. */
+/* a's elements start, start + step, ... (count of them; step may be negative) along axis `at`, 0-based, all of the
+ * others. */
 void moho_view_axis(const moho_array *a, int at, int64_t start, int64_t count, int64_t step, moho_array *v);
 /* y (+)= alpha x of one shape; nothing for empty ones. */
 moho_status moho_view_put(moho_lane *on, moho_scalar alpha, bool add, const moho_array *x, moho_array *y);

@@ -4,8 +4,8 @@
     python3 -m venv venv && venv/bin/pip install pylops==2.5.0 h5py
     venv/bin/python make_operators.py operators_more.h5
 
-A group has the dense matrix (product of dimsd x product of dims), and what the constructor takes as attributes and
-datasets; positions are 0-based. Operators that are linear over the reals only have pairs instead: model, data = A model,
+A group has the dense matrix (product of dimsd x product of dims), and what the constructor takes as attributes
+and datasets; positions are 0-based. Operators that are linear over the reals only have pairs instead: model, data = A model,
 data_in, model_out = A' data_in, and the attribute pair. Sizes are odd and unequal."""
 import sys
 

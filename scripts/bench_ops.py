@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Operators against PyLops', the same threads: bench_ops.py PROGRAM [--threads N] [--dtype f32] [--only NAME]
+
+PROGRAM is the built moho. Prints a line a case and direction, the worst ratio first: milliseconds of ours and of PyLops
+(the least of several runs), ours over PyLops', and the bandwidth that ours reaches when input and result are counted once.
+Needs pylops and numba in the interpreter's environment. A new case is one line here and one of the same name in
+bench_ops.lua."""
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+options.add_argument("program")
+options.add_argument("--threads", type=int, default=1)
+options.add_argument("--dtype", default="f32", choices=["f32", "f64", "c64", "c128"])
+options.add_argument("--only")
+options = options.parse_args()
+for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+    os.environ[name + "_NUM_THREADS"] = str(options.threads)
+
+import numpy as np  # noqa: E402  after the numbers of threads
+import pylops  # noqa: E402
+from pylops import basicoperators as pl  # noqa: E402
+
+nx, nt = 2001, 1501
+dims, third = (nx, nt), (101, 151, 201)
+dtype = {"f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}[options.dtype]
+real = np.zeros(1, dtype).real.dtype
+rng = np.random.default_rng(1)
+
+
+def normal(shape):
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape) if dtype.startswith("complex") else x).astype(dtype)
+
+
+def spread():
+    ix0, it0, ix = np.arange(1, 42), np.arange(1, 201), np.arange(61)
+    t = np.sqrt(it0[None, :, None] ** 2.0 + (ix0[:, None, None] * ix / 4.0) ** 2) - 1
+    t[t >= 249] = np.nan
+    whole = np.floor(t)
+    return pl.Spread((41, 200), (61, 251), table=whole, dtable=t - whole, engine="numba", dtype=dtype)
+
+
+cases = {
+    "restriction last": lambda: pl.Restriction(dims, np.arange(0, nt, 3), axis=1, dtype=dtype),
+    "restriction first": lambda: pl.Restriction(dims, np.arange(0, nx, 3), axis=0, dtype=dtype),
+    "pad": lambda: pl.Pad(dims, ((10, 20), (30, 40)), dtype=dtype),
+    "transpose": lambda: pl.Transpose(dims, (1, 0), dtype=dtype),
+    "transpose 3-d": lambda: pl.Transpose(third, (2, 0, 1), dtype=dtype),
+    "flip last": lambda: pl.Flip(dims, axis=1, dtype=dtype),
+    "flip first": lambda: pl.Flip(dims, axis=0, dtype=dtype),
+    "roll last": lambda: pl.Roll(dims, axis=1, shift=100, dtype=dtype),
+    "roll first": lambda: pl.Roll(dims, axis=0, shift=100, dtype=dtype),
+    "sum last": lambda: pl.Sum(dims, axis=1, dtype=dtype),
+    "sum first": lambda: pl.Sum(dims, axis=0, dtype=dtype),
+    "symmetrize last": lambda: pl.Symmetrize(dims, axis=1, dtype=dtype),
+    "symmetrize first": lambda: pl.Symmetrize(dims, axis=0, dtype=dtype),
+    "first_derivative last": lambda: pl.FirstDerivative(dims, axis=1, sampling=2, dtype=dtype),
+    "first_derivative first": lambda: pl.FirstDerivative(dims, axis=0, sampling=2, edge=True, dtype=dtype),
+    "first_derivative 5 last": lambda: pl.FirstDerivative(dims, axis=1, order=5, edge=True, dtype=dtype),
+    "first_derivative forward middle": lambda: pl.FirstDerivative(third, axis=1, kind="forward", dtype=dtype),
+    "second_derivative last": lambda: pl.SecondDerivative(dims, axis=1, edge=True, dtype=dtype),
+    "second_derivative first": lambda: pl.SecondDerivative(dims, axis=0, dtype=dtype),
+    "laplacian": lambda: pl.Laplacian(dims, dtype=dtype),
+    "laplacian 3-d": lambda: pl.Laplacian(third, axes=(0, 1, 2), weights=(1, 1, 1), sampling=(1, 2, 3), dtype=dtype),
+    "gradient": lambda: pl.Gradient(dims, dtype=dtype),
+    "gradient 3-d": lambda: pl.Gradient(third, edge=True, dtype=dtype),
+    "first_directional_derivative": lambda: pl.FirstDirectionalDerivative(dims, normal((2, *dims)), dtype=dtype),
+    "causal_integration last": lambda: pl.CausalIntegration(dims, axis=1, sampling=0.5, dtype=dtype),
+    "causal_integration first": lambda: pl.CausalIntegration(dims, axis=0, kind="trapezoidal", dtype=dtype),
+    "smoothing1d 5 last": lambda: pl.Smoothing1D(5, dims, axis=1, dtype=dtype),
+    "smoothing1d 51 last": lambda: pl.Smoothing1D(51, dims, axis=1, dtype=dtype),
+    "smoothing1d 51 first": lambda: pl.Smoothing1D(51, dims, axis=0, dtype=dtype),
+    "smoothing2d 11": lambda: pl.Smoothing2D((11, 11), dims, dtype=dtype),
+    "spread": spread,
+    "diagonal last": lambda: pl.Diagonal(normal(nt), dims=dims, axis=1, dtype=dtype),
+    "diagonal whole": lambda: pl.Diagonal(normal(dims).ravel(), dtype=dtype),
+}
+
+
+def least(f, x):
+    f(x)
+    best, runs, start = float("inf"), 0, time.perf_counter()
+    while runs < 5 or time.perf_counter() - start < 0.4:
+        t = time.perf_counter()
+        f(x)
+        best, runs = min(best, time.perf_counter() - t), runs + 1
+    return best
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    command = [options.program, os.path.join(here, "bench_ops.lua"), options.dtype, str(options.threads)]
+    command += [options.only] if options.only else []
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    rows, ops = [], {}
+    for line in text.splitlines():
+        name, way, seconds, size = line.split("\t")
+        if name not in cases:
+            print(f"no case '{name}' here", file=sys.stderr)
+            continue
+        op = ops.setdefault(name, None) or cases[name]()
+        ops = {name: op}
+        forward = way == "forward"
+        theirs = least(op.matvec if forward else op.rmatvec, normal(op.shape[1] if forward else op.shape[0]))
+        rows.append((float(seconds) / theirs, name, way, float(seconds), theirs, int(size)))
+    rows.sort(reverse=True)
+    print(f"{options.dtype}, {options.threads} thread(s), PyLops {pylops.__version__}, NumPy {np.__version__}")
+    print(f"{'operator':34}{'direction':10}{'ours ms':>10}{'PyLops ms':>11}{'ratio':>8}{'GB/s':>8}")
+    for ratio, name, way, ours, theirs, size in rows:
+        print(f"{name:34}{way:10}{1e3 * ours:10.3f}{1e3 * theirs:11.3f}{ratio:8.3f}{size / ours / 1e9:8.2f}")
+
+
+if __name__ == "__main__":
+    main()
