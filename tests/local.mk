@@ -14,6 +14,7 @@ specs += %D%/array_spec.lua
 specs += %D%/array_math_spec.lua
 specs += %D%/array_numpy_spec.lua
 specs += %D%/algebra_spec.lua
+specs += %D%/docs_spec.lua
 specs += %D%/host_spec.lua
 specs += %D%/io_spec.lua
 specs += %D%/repl_spec.lua
@@ -45,10 +46,10 @@ AM_LUA_LOG_FLAGS = test -o TAP
 # Specs find the sources and the build by these; test programs the CUDA module, which is not beside them.
 AM_TESTS_ENVIRONMENT = \
   top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; MOHO_MODULES='$(abs_top_builddir)'; \
-  NM='$(NM)'; CC='$(CC)'; CXX='$(CXX)'; \
+  NM='$(NM)'; CC='$(CC)'; CXX='$(CXX)'; SANITIZE='$(SANITIZE)'; \
   LSAN_OPTIONS='suppressions=$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0'; \
   ASAN_OPTIONS='protect_shadow_gap=0'; UBSAN_OPTIONS='print_stacktrace=1'; \
-  export top_srcdir top_builddir MOHO_MODULES NM CC CXX LSAN_OPTIONS ASAN_OPTIONS UBSAN_OPTIONS;
+  export top_srcdir top_builddir MOHO_MODULES NM CC CXX SANITIZE LSAN_OPTIONS ASAN_OPTIONS UBSAN_OPTIONS;
 
 # Under valgrind: the programs and the specs, both inside it. Its findings end a test with status 99.
 memcheck = $(LIBTOOL) --mode=execute $(VALGRIND) --quiet --error-exitcode=99 --leak-check=full \
