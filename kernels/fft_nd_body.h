@@ -92,16 +92,46 @@ static void NAME(store)(bool wide, REAL *row, int64_t ld, int64_t n, int64_t h, 
 
 /* ---- one row: what is in a, transformed; gives the buffer that the result is in ------------------------------ */
 
-static REAL *NAME(forward)(const rows *p, REAL *a, REAL *b)
+/* Sizes with a large prime factor: the transform as a convolution with a chirp (Bluestein 1970), c = exp(-i pi k^2 / n),
+   X[k] = c[k] sum over j of (x[j] c[j]) conj(c[k - j]), through transforms of m >= 2 n - 1 samples. Backwards c and the
+   spectrum of conj(c) are conjugated. `real`: x has no imaginary parts. u and v are of m samples. */
+static MOHO_WIDE void NAME(chirp)(const REAL *x, bool real, const REAL *c, REAL sign, int64_t n, REAL *y)
+{
+  if (real) {
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) y[2 * k] = x[k] * c[2 * k], y[2 * k + 1] = x[k] * sign * c[2 * k + 1];
+    return;
+  }
+#pragma omp simd
+  for (int64_t k = 0; k < n; k++) {
+    REAL p = x[2 * k], q = x[2 * k + 1], s = c[2 * k], t = sign * c[2 * k + 1];
+    y[2 * k] = p * s - q * t;
+    y[2 * k + 1] = p * t + q * s;
+  }
+}
+
+static void NAME(bluestein)(const rows *p, bool back, bool real, const REAL *x, REAL *y, REAL *u, REAL *v)
+{
+  const int64_t n = p->pass.nfft, m = p->m;
+  const REAL sign = back ? -1 : 1;
+  NAME(chirp)(x, real, p->chirp, sign, n, u);
+  memset(u + 2 * n, 0, (size_t)(2 * (m - n)) * sizeof *u);
+  FFTW(execute_dft)(p->fwd, (FFTW(complex) *)u, (FFTW(complex) *)v);
+  NAME(chirp)(v, false, p->spectrum, sign, m, v);
+  FFTW(execute_dft)(p->bwd, (FFTW(complex) *)v, (FFTW(complex) *)u);
+  NAME(chirp)(u, false, p->chirp, sign, n, y);
+}
+
+static REAL *NAME(forward)(const rows *p, REAL *a, REAL *b, REAL *u)
 {
   const int64_t n = p->pass.nfft;
   FFTW(complex) *ca = (FFTW(complex) *)a, *cb = (FFTW(complex) *)b;
   REAL *s = b;
-  if (p->pass.kind == FFT_CC) {
+  if (p->m) {
+    NAME(bluestein)(p, false, p->pass.kind != FFT_CC, a, b, u, u + 2 * p->m);
+  } else if (p->pass.kind == FFT_CC) {
     FFTW(execute_dft)(p->fwd, ca, cb);
-    return b;
-  }
-  if (p->odd) {
+  } else if (p->whole) {
     for (int64_t k = 0; k < n; k++) b[2 * k] = a[k], b[2 * k + 1] = 0;
     FFTW(execute_dft)(p->fwd, cb, ca);
     s = a;
@@ -112,7 +142,7 @@ static REAL *NAME(forward)(const rows *p, REAL *a, REAL *b)
     const REAL root = (REAL)1.4142135623730950488;
 #pragma omp simd
     for (int64_t k = 2; k < 2 + (n - 1) / 2 * 2; k++) s[k] *= root;
-  } else if (!p->odd) {
+  } else if (p->pass.kind == FFT_FULL && !p->whole) {
     for (int64_t k = n / 2 + 1; k < n; k++) s[2 * k] = s[2 * (n - k)], s[2 * k + 1] = -s[2 * (n - k) + 1];
   }
   return s;
@@ -120,31 +150,29 @@ static REAL *NAME(forward)(const rows *p, REAL *a, REAL *b)
 
 /* The adjoint of real input is the real part of the transform back. Even sizes take it from a half spectrum, in which
    the first and the middle bin are real. */
-static REAL *NAME(backward)(const rows *p, REAL *a, REAL *b)
+static REAL *NAME(backward)(const rows *p, REAL *a, REAL *b, REAL *u)
 {
   const int64_t n = p->pass.nfft, half = (n - 1) / 2;
   FFTW(complex) *ca = (FFTW(complex) *)a, *cb = (FFTW(complex) *)b;
-  if (p->pass.kind == FFT_CC) {
-    FFTW(execute_dft)(p->bwd, ca, cb);
-    return b;
-  }
   if (p->pass.kind == FFT_HALF) {
-    const REAL root = (REAL)(p->odd ? 1.4142135623730950488 : 0.70710678118654752440);
+    const REAL root = (REAL)(p->whole ? 1.4142135623730950488 : 0.70710678118654752440);
 #pragma omp simd
     for (int64_t k = 2; k < 2 + 2 * half; k++) a[k] *= root;
-  } else if (!p->odd) {
+  } else if (p->pass.kind == FFT_FULL && !p->whole) {
     for (int64_t k = 1; k <= half; k++) {
       a[2 * k] = (REAL)0.5 * (a[2 * k] + a[2 * (n - k)]);
       a[2 * k + 1] = (REAL)0.5 * (a[2 * k + 1] - a[2 * (n - k) + 1]);
     }
   }
-  if (p->odd) {
+  if (p->m) {
+    NAME(bluestein)(p, true, false, a, b, u, u + 2 * p->m);
+  } else if (p->pass.kind == FFT_CC || p->whole) {
     FFTW(execute_dft)(p->bwd, ca, cb);
-    for (int64_t k = 0; k < n; k++) b[k] = b[2 * k];
   } else {
     a[1] = a[n + 1] = 0;
     FFTW(execute_dft_c2r)(p->bwd, ca, b);
   }
+  if (p->whole) for (int64_t k = 0; k < n; k++) b[k] = b[2 * k];
   return b;
 }
 
@@ -160,7 +188,7 @@ static void NAME(pass)(const rows *p, bool adj, moho_scalar alpha, bool add, con
   const int64_t h = adj ? s->after : s->before, g = adj ? s->before : s->after;
   const int64_t take = n < s->nfft ? n : s->nfft, have = m < s->nfft ? m : s->nfft;
   const int64_t ld = (int64_t)(2 * p->row / sizeof *x);
-  const int64_t len = adj && !p->odd ? 2 * s->bins : wide_in ? 2 * s->nfft : s->nfft;
+  const int64_t len = adj && !p->whole ? 2 * s->bins : wide_in ? 2 * s->nfft : s->nfft;
   const int64_t width = inner < p->width ? inner : p->width, groups = (inner + width - 1) / width,
                 total = s->outer * groups;
   const REAL re = (REAL)alpha.re, im = (REAL)alpha.im;
@@ -168,14 +196,14 @@ static void NAME(pass)(const rows *p, bool adj, moho_scalar alpha, bool add, con
   if (threads > p->slots) threads = p->slots;
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
-    REAL *row = (REAL *)(work + (size_t)omp_get_thread_num() * p->slot), *out = row;
+    REAL *row = (REAL *)(work + (size_t)omp_get_thread_num() * p->slot), *out = row, *spare = row + p->width * ld;
 #pragma omp for schedule(static)
     for (int64_t u = 0; u < total; u++) {
       int64_t i = u / groups, j = u % groups * width, w = inner - j < width ? inner - j : width;
       if (wide_in) NAME(gather_2)(x + (i * n * inner + j) * 2, n, h, take, inner, w, len, row, ld);
       else NAME(gather_1)(x + i * n * inner + j, n, h, take, inner, w, len, row, ld);
       for (int64_t r = 0; r < w; r++) {
-        REAL *a = row + r * ld, *b = a + ld / 2, *result = adj ? NAME(backward)(p, a, b) : NAME(forward)(p, a, b);
+        REAL *a = row + r * ld, *b = a + ld / 2, *result = adj ? NAME(backward)(p, a, b, spare) : NAME(forward)(p, a, b, spare);
         if (r == 0) out = result;
       }
       NAME(store)(wide_out, out, ld, m, g, have, inner, w, re, im, add, y + (i * m * inner + j) * (wide_out ? 2 : 1));
@@ -187,16 +215,25 @@ static void NAME(pass)(const rows *p, bool adj, moho_scalar alpha, bool add, con
  * touched. */
 static bool NAME(plan)(rows *p, void *a, void *b)
 {
-  int n = (int)p->pass.nfft;
-  if (p->pass.kind == FFT_CC || p->odd) {
-    p->fwd = p->odd ? FFTW(plan_dft_1d)(n, b, a, FFTW_FORWARD, FFTW_ESTIMATE)
-                    : FFTW(plan_dft_1d)(n, a, b, FFTW_FORWARD, FFTW_ESTIMATE);
+  int n = (int)(p->m ? p->m : p->pass.nfft);
+  if (p->m || p->pass.kind == FFT_CC) {
+    p->fwd = FFTW(plan_dft_1d)(n, a, b, FFTW_FORWARD, FFTW_ESTIMATE);
+    p->bwd = FFTW(plan_dft_1d)(n, p->m ? b : a, p->m ? a : b, FFTW_BACKWARD, FFTW_ESTIMATE);
+  } else if (p->whole) {
+    p->fwd = FFTW(plan_dft_1d)(n, b, a, FFTW_FORWARD, FFTW_ESTIMATE);
     p->bwd = FFTW(plan_dft_1d)(n, a, b, FFTW_BACKWARD, FFTW_ESTIMATE);
   } else {
     p->fwd = FFTW(plan_dft_r2c_1d)(n, a, b, FFTW_ESTIMATE);
     p->bwd = FFTW(plan_dft_c2r_1d)(n, a, b, FFTW_ESTIMATE);
   }
   return p->fwd && p->bwd;
+}
+
+/* n complex numbers, computed in double, in this type. */
+static void NAME(narrow)(const double *s, int64_t n, double scale, void *to)
+{
+  REAL *h = to;
+  for (int64_t i = 0; i < 2 * n; i++) h[i] = (REAL)(s[i] * scale);
 }
 
 static void NAME(unplan)(rows *p)

@@ -158,19 +158,25 @@ samples.fft = {
     return { dims = { 5, 17 }, nfft = 10, real = not e.complex, norm = "none", ifftshift_before = true, fftshift_after = true }
   end },
   { "one sample", function(e) return { dims = { 5, 1 }, real = not e.complex } end },
+  { "a large prime", function() return { dims = { 2, 61 } } end },
+  { "a large prime, half, first axis", function(e) return { dims = { 61, 3 }, axis = 1, real = not e.complex } end },
+  { "twice a large prime, half, shifted", function(e)
+    return { dims = { 2, 90 }, nfft = 94, real = not e.complex, ifftshift_before = true, norm = "none" }
+  end },
   { "two samples", function(e) return { dims = { 5, 2 }, real = not e.complex } end },
   golden = {
     { "fft0", fft_of, "signal.h5" },
     { "fft0_real", fft_of, "signal.h5" },
     { "fft1", fft_of, "signal.h5" },
     { "fft2", fft_of, "signal.h5" },
+    { "fft_prime", fft_of, "signal.h5" },
     { "fft_axis1", function(g)
       return { dims = g.dims, axis = g.axis + 1, nfft = g.nfft, sampling = g.sampling, dtype = "c128" }
     end },
   },
   bad = {
     { "missing argument 'dims'", {} },
-    { "argument 'nfft': expected a whole number from 1 to 536870911, got -3", { dims = 5, nfft = -3 } },
+    { "argument 'nfft': expected a whole number from 1 to 268435455, got -3", { dims = 5, nfft = -3 } },
     { "argument 'axis': expected 1 to 2, or -2 to -1", { dims = { 5, 7 }, axis = 3 } },
     { "argument 'real': true is for a real model, dtype is c64; use dtype = \"f32\"", { dims = 5, real = true, dtype = "c64" } },
     { "argument 'norm': expected one of ortho, none, 1/n, got string \"orto\" (did you mean 'ortho'?)", { dims = 5, norm = "orto" } },
@@ -198,7 +204,7 @@ samples.fft2d = {
     { "argument 'axes': expected 2 axes, got 3; use moho.fftnd", { dims = { 5, 6, 7 }, axes = { 1, 2, 3 } } },
     { "argument 'axes': expected different axes, axis 2 is there twice", { dims = { 5, 6 }, axes = { 2, -1 } } },
     { "argument 'nffts': expected 1 or 2 values, one for each of the axes, got 3", { dims = { 5, 6 }, nffts = { 8, 8, 8 } } },
-    { "argument 'nffts': expected a whole number from 1 to 536870911, got 8.5", { dims = { 5, 6 }, nffts = 8.5 } },
+    { "argument 'nffts': expected a whole number from 1 to 268435455, got 8.5", { dims = { 5, 6 }, nffts = 8.5 } },
     { "argument 'fftshift_after': expected true, false or a list of them, got number 1", { dims = { 5, 6 }, fftshift_after = 1 } },
   },
 }

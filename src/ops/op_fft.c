@@ -31,8 +31,8 @@ static moho_status of_list(const char *arg, const moho_numbers *v, int n, int i,
 
 static moho_status check_size(const char *arg, double nfft)
 {
-  if (nfft >= 1 && nfft <= 536870911 && nfft == floor(nfft)) return MOHO_OK;
-  return moho_fail_arg(arg, "expected a whole number from 1 to 536870911, got %g", nfft);
+  if (nfft >= 1 && nfft <= 268435455 && nfft == floor(nfft)) return MOHO_OK;
+  return moho_fail_arg(arg, "expected a whole number from 1 to 268435455, got %g", nfft);
 }
 
 static moho_status check_sampling(const char *arg, double d)

@@ -75,6 +75,8 @@ for i, (dims, axis, nfft, norm, before, after) in enumerate([
                  dtype="float64" if real else "complex128")
         operator("fft%d%s" % (i, "_real" if real else ""), op, dims=dims, axis=axis, nfft=nfft, norm=norm, before=before,
                  after=after, real=real)
+operator("fft_prime", FFT((94,), nfft=94, real=True, dtype="float64"), dims=(94,), axis=0, nfft=94, norm="ortho", before=False, after=False,
+         real=True)
 operator("fft2d_real", FFT2D((5, 3, 4), axes=(2, 0), nffts=(6, 8), real=True, fftshift_after=(True, False), dtype="float64"),
          dims=(5, 3, 4))
 operator("fftnd_real", FFTND((3, 4, 5), axes=(0, 1, 2), nffts=(4, 3, 7), real=True, norm="none", dtype="float64"), dims=(3, 4, 5))
