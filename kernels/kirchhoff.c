@@ -11,8 +11,8 @@ static const kir_isa *choose_isa(void)
 #ifdef __x86_64__
   const char *want = getenv("MOHO_ISA");
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-                __builtin_cpu_supports("avx512bw");
+  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
   if (want && strcmp(want, "generic") == 0) return best;
   if (avx2) best = &moho_kir_avx2;
   if (avx512 && !(want && strcmp(want, "avx2") == 0)) best = &moho_kir_avx512;
@@ -54,9 +54,9 @@ static moho_status describe(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   for (int i = 0; i < 20; i++) k->taper[i] = i ? (1 + cos(acos(-1) * (i - 1) / 19)) / 2 : 1;
   k->isa = choose_isa();
   k->lanes = k->isa->lanes;
-  /* two vectors and the next sample may be read behind the last one; an odd number of lines, so that rows do not all meet in
-     the same sets of the caches */
-  k->ld = (d->nt + 2 * KIR_LANES + 1 + 31) / 32 * 32 + 16;
+  /* four vectors and the next sample may be read behind the last one; an odd number of lines, so that rows do not all
+     meet in the same sets of the caches */
+  k->ld = (d->nt + 4 * KIR_LANES + 1 + 31) / 32 * 32 + 16;
   k->nvel = d->nvel;
   k->stored = d->mode != MOHO_KIRCHHOFF_TIME;
   k->slots = omp_get_num_procs() > moho_threads(0) ? omp_get_num_procs() : moho_threads(0);
@@ -77,8 +77,8 @@ static moho_status describe(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   return MOHO_OK;
 }
 
-/* Looks at all times once: how far apart they are in a patch decides its format and the tiles' size, unusable points whether masks
-   are kept. */
+/* Looks at all times once: how far apart they are in a patch decides its format and the tiles' size, unusable points
+   whether masks are kept. */
 static moho_status survey(moho_kirchhoff *k, double *rows_of_tile)
 {
   free(k->shift), free(k->bad);
@@ -125,8 +125,8 @@ static moho_status make_tables(moho_ctx *c, moho_kirchhoff *k)
   size_t rel = rows * (size_t)k->lanes * unit, ints = rows * 4, bits = k->masked ? rows * 2 : 0;
   k->table_bytes = rel + 2 * ints + bits;
   if (moho_block_new(c, k->table_bytes, &k->memory))
-    return moho_fail_more(MOHO_ENOMEM, "travel times of %" PRId64 " positions at %" PRId64 " points take %.1f MiB", k->nside, k->ni,
-                          (double)k->table_bytes / (1 << 20));
+    return moho_fail_more(MOHO_ENOMEM, "travel times of %" PRId64 " positions at %" PRId64 " points take %.1f MiB",
+                          k->nside, k->ni, (double)k->table_bytes / (1 << 20));
   char *p = k->memory->p;
   k->rows = (kir_rows){ .rel = p, .base = (int32_t *)(p + rel), .height = (int32_t *)(p + rel + ints) };
   if (k->masked) k->rows.ok = (uint16_t *)(p + rel + 2 * ints);
@@ -134,7 +134,7 @@ static moho_status make_tables(moho_ctx *c, moho_kirchhoff *k)
   for (int64_t i = 0; i < k->npatch; i++) {
     kir_geo g;
     moho_kir_geo(k, i, &g);
-    for (int64_t side = 0; side < k->nside; side++) moho_kir_row(k, &g, i, side, &k->rows, i * k->nside + side);
+    for (int64_t side = 0; side < k->nside; side++) k->isa->row(k, &g, i, side, &k->rows, i * k->nside + side);
   }
   return MOHO_OK;
 }
@@ -185,8 +185,8 @@ static int team(const moho_kirchhoff *k)
   return t < k->slots ? t : k->slots;
 }
 
-static moho_status cpu_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on, const void *m, double alpha, bool add, int64_t shift,
-                                         void *y, int64_t ldy, void *work)
+static moho_status cpu_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on, const void *m, double alpha, bool add,
+                                         int64_t shift, void *y, int64_t ldy, void *work)
 {
   (void)on;
   char *slots = (char *)work + image_bytes(k, MOHO_FWD);
@@ -218,8 +218,8 @@ static void fill_rows(const moho_kirchhoff *k, const char *d, int64_t shift, cha
   }
 }
 
-static moho_status cpu_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on, const void *d, int64_t shift, void *rows, double alpha,
-                                         bool add, void *m, void *work)
+static moho_status cpu_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on, const void *d, int64_t shift,
+                                         void *rows, double alpha, bool add, void *m, void *work)
 {
   (void)on;
   size_t slot = k->isa->work(k, MOHO_ADJ, k->type == MOHO_F64);

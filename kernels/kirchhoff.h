@@ -12,7 +12,11 @@
 extern "C" {
 #endif
 
-typedef enum moho_kirchhoff_mode { MOHO_KIRCHHOFF_ANALYTIC, MOHO_KIRCHHOFF_TIME, MOHO_KIRCHHOFF_BYOT } moho_kirchhoff_mode;
+typedef enum moho_kirchhoff_mode {
+  MOHO_KIRCHHOFF_ANALYTIC,
+  MOHO_KIRCHHOFF_TIME,
+  MOHO_KIRCHHOFF_BYOT
+} moho_kirchhoff_mode;
 
 /* What an operator computes, checked. Pointers are to host memory and needed only while the plan is made. */
 typedef struct moho_kirchhoff_desc {
@@ -43,12 +47,12 @@ struct moho_kirchhoff_kernels {
   int64_t (*ld)(const moho_kirchhoff *plan);              /* elements of a padded row of data      */
   size_t (*work)(const moho_kirchhoff *plan, moho_dir dir);
   /* y[trace, k] (+)= alpha s[trace, k - shift], rows `ldy` apart; nothing is written behind sample nt-1. */
-  moho_status (*forward)(const moho_kirchhoff *plan, moho_lane *on, const void *m, double alpha, bool add, int64_t shift, void *y,
-                         int64_t ldy, void *work);
-  /* m (+)= alpha A' s. s[trace, k] = d[trace, k + shift] is put into `rows` (ntraces padded rows); with d NULL it is there
-     already and only the padding is cleared. */
-  moho_status (*adjoint)(const moho_kirchhoff *plan, moho_lane *on, const void *d, int64_t shift, void *rows, double alpha, bool add,
-                         void *m, void *work);
+  moho_status (*forward)(const moho_kirchhoff *plan, moho_lane *on, const void *m, double alpha, bool add,
+                         int64_t shift, void *y, int64_t ldy, void *work);
+  /* m (+)= alpha A' s. s[trace, k] = d[trace, k + shift] is put into `rows` (ntraces padded rows); with d NULL it is
+     there already and only the padding is cleared. */
+  moho_status (*adjoint)(const moho_kirchhoff *plan, moho_lane *on, const void *d, int64_t shift, void *rows,
+                         double alpha, bool add, void *m, void *work);
 };
 
 #ifdef __cplusplus

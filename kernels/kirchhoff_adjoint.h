@@ -2,7 +2,8 @@
 
    A thread owns a tile and walks all traces. The samples that a patch needs of a trace lie within a few neighbouring
    ones, so they are loaded as vectors and each point picks its own by a permutation: no gather instructions, two loads
-   for L points. Windows wider than two vectors, at the ends of the record or with unusable points go point by point. */
+   for L points. Windows wider than four vectors, at the ends of the record or with unusable points go point by point.
+ */
 
 typedef struct adjoint_work {
   kir_rows r;                           /* of the tile, when tables are not kept          */
@@ -48,6 +49,15 @@ static inline vf two_windows(const float *d, vu t, vf sum)
   return between(f_pick2(a, b, i), f_pick2(f_load(d + 1), f_load(d + L + 1), i), t, sum);
 }
 
+static inline vf four_windows(const float *d, vu t, vf sum)
+{
+  vu i = t >> KIR_FRAC;
+  vm far = m_less(u_as_i(u_all(2 * L - 1)), u_as_i(i));
+  vf a = f_pick2(f_load(d), f_load(d + L), i), b = f_pick2(f_load(d + 1), f_load(d + L + 1), i);
+  vf c = f_pick2(f_load(d + 2 * L), f_load(d + 3 * L), i), e = f_pick2(f_load(d + 2 * L + 1), f_load(d + 3 * L + 1), i);
+  return between(f_choose(far, c, a), f_choose(far, e, b), t, sum);
+}
+
 /* Traces from .. to-1 of one source into a whole tile, every window inside the record. */
 #define FAST_SUM(NAME, WINDOW)                                                                                       \
   static void NAME(const tile_sum *q, int64_t s, int64_t from, int64_t to, vf sum[KIR_TILE])                         \
@@ -75,8 +85,9 @@ static inline vf two_windows(const float *d, vu t, vf sum)
   }
 FAST_SUM(fast_sum, one_window)
 FAST_SUM(fast_sum_wide, two_windows)
+FAST_SUM(fast_sum_wider, four_windows)
 
-/* How wide the windows of source s are over all receivers: 1 or 2 vectors, 0 when some need care. */
+/* How wide the windows of source s are over all receivers: 1, 2 or 4 vectors, 0 when some need care. */
 static int fast_width(const tile_sum *q, int64_t s)
 {
   const moho_kirchhoff *k = q->k;
@@ -88,10 +99,11 @@ static int fast_width(const tile_sum *q, int64_t s)
     if (k->bad[q->patch + j] || base + q->basemin[j] < 0 || base + q->basemax[j] + h >= k->nt - 1) return 0;
     if (h > most) most = h;
   }
-  return most < L ? 1 : most < 2 * L ? 2 : 0;
+  return most < L ? 1 : most < 2 * L ? 2 : most < 4 * L ? 4 : 0;
 }
 
-static __attribute__((noinline)) vf point_by_point(const tile_sum *q, int64_t patch, int64_t is, int64_t ir, const float *d)
+static __attribute__((noinline)) vf point_by_point(const tile_sum *q, int64_t patch, int64_t is, int64_t ir,
+                                                   const float *d)
 {
   vf v = { 0 };
   for (int l = 0; l < L; l++) {
@@ -115,13 +127,16 @@ static void careful_sum(const tile_sum *q, int j, int64_t s, int64_t from, int64
   for (int64_t e = from; e < to; e++) {
     int64_t r = k->rec[e], b = bs + q->base[j][r], h = hs + q->height[j][r] + 1;
     const float *d = q->d + k->row[e] * k->ld;
-    int in = k->aperture ? moho_kir_aperture(k, &q->geo[j], s, r, wide) : 1;
+    if (b > k->nt - 1 || b + h < 0) continue;
+    int in = k->aperture ? aperture(k, &q->geo[j], s, r, wide) : 1;
     if (!in) continue;
     vf value = in == 1 ? acc : zero;
     vu t = ts + u_load(q->rel[j] + r * L);
-    if (bad || b < 0 || b + h >= k->nt - 1 || h >= 2 * L) value += point_by_point(q, q->patch + j, is, side0 + k->roff + r, d);
+    if (bad || b < 0 || b + h >= k->nt - 1 || h >= 4 * L)
+      value += point_by_point(q, q->patch + j, is, side0 + k->roff + r, d);
     else if (h < L) value = one_window(d + b, t, value);
-    else value = two_windows(d + b, t, value);
+    else if (h < 2 * L) value = two_windows(d + b, t, value);
+    else value = four_windows(d + b, t, value);
     if (in == 2) {
       vf w;
       for (int l = 0; l < L; l++) w[l] = (float)wide[l];
@@ -154,6 +169,7 @@ static void sum_tile(tile_sum *q)
       to = from + KIR_CHUNK < k->first[s + 1] ? from + KIR_CHUNK : k->first[s + 1];
       if (width == 1) fast_sum(q, s, from, to, sum);
       else if (width == 2) fast_sum_wide(q, s, from, to, sum);
+      else if (width == 4) fast_sum_wider(q, s, from, to, sum);
       else
         for (int j = 0; j < q->n; j++) careful_sum(q, j, s, from, to, &sum[j]);
       for (int j = 0; j < q->n; j++)
@@ -162,7 +178,8 @@ static void sum_tile(tile_sum *q)
   }
 }
 
-static void adjoint(const moho_kirchhoff *k, const float *d, double alpha, bool add, float *m, char *work, size_t slot, int threads)
+static void adjoint(const moho_kirchhoff *k, const float *d, double alpha, bool add, float *m, char *work, size_t slot,
+                    int threads)
 {
   (void)threads;
 #pragma omp parallel num_threads(threads)
@@ -176,7 +193,7 @@ static void adjoint(const moho_kirchhoff *k, const float *d, double alpha, bool 
       for (int j = 0; j < q.n; j++) {
         moho_kir_geo(k, q.patch + j, &w.geo[j]);
         for (int64_t side = 0; !k->stored && side < k->nside; side++)
-          moho_kir_row(k, &w.geo[j], q.patch + j, side, &w.r, j * k->nside + side);
+          make_row(k, &w.geo[j], q.patch + j, side, &w.r, j * k->nside + side);
       }
       sum_tile(&q);
       for (int j = 0; j < q.n; j++)

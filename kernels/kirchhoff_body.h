@@ -1,46 +1,17 @@
-/* The Kirchhoff loops for one instruction set: included by kirchhoff_generic.c, kirchhoff_avx2.c and kirchhoff_avx512.c,
-   which are compiled with their own flags and differ in nothing else. */
+/* The Kirchhoff loops for one instruction set: included by kirchhoff_generic.c, kirchhoff_avx2.c and
+   kirchhoff_avx512.c, which are compiled with their own flags and differ in nothing else. */
 #include <math.h>
 #include <omp.h>
 #include "kirchhoff_plan.h"
 #include "kirchhoff_isa.h"
 
+#include "kirchhoff_rows.h"
+
 /* ---- what both directions need ------------------------------------------------------ */
 
-static inline double entry(const moho_array *a, int64_t i, int64_t j)
-{
-  int64_t at = i * a->stride[0] + j * a->stride[1];
-  const void *p = moho_array_data(a);
-  return a->type == MOHO_F32 ? ((const float *)p)[at] : ((const double *)p)[at];
-}
-
-/* Half of t[0] goes off each side, so that sources and receivers at the same places can share a row. */
-static unsigned times(const moho_kirchhoff *k, const kir_geo *g, int64_t side, double *t)
-{
-  const double sy = k->pos[0][side], sx = k->pos[1][side], sz = k->pos[2][side], half = k->t0 / 2;
-  unsigned ok = 0;
-  if (k->mode == MOHO_KIRCHHOFF_BYOT) {
-    bool rec = side >= k->ns;
-    for (int l = 0; l < L; l++) t[l] = entry(k->trav[rec], g->at[l], rec ? side - k->roff : side);
-  } else if (k->mode == MOHO_KIRCHHOFF_TIME) {
-    for (int l = 0; l < L; l++) {
-      double y = g->y[l] - sy, x = g->x[l] - sx, up = g->z[l] / 2, v = g->v[l];
-      t[l] = sqrt(up * up + (x * x + y * y) / (v * v));
-    }
-  } else {
-    for (int l = 0; l < L; l++) {
-      double y = g->y[l] - sy, x = g->x[l] - sx, z = g->z[l] - sz;
-      t[l] = sqrt(x * x + y * y + z * z) / g->v[l];
-    }
-  }
-  for (int l = 0; l < L; l++) t[l] = (t[l] - half) / k->dt;
-  /* What is not a number, or so far away that it cannot be in a record, is not used. */
-  for (int l = 0; l < L; l++) ok |= (unsigned)(fabs(t[l]) < 4e6) << l;
-  return ok;
-}
-
 /* Index and fraction of a point of two rows of a patch; false: not used. */
-static inline bool sample(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, int64_t is, int64_t ir, int l, int64_t *at, float *f)
+static inline bool sample(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, int64_t is, int64_t ir, int l,
+                          int64_t *at, float *f)
 {
   const uint32_t *rel = r->rel;
   if (r->ok && !(r->ok[is] >> l & r->ok[ir] >> l & 1)) return false;
@@ -84,6 +55,6 @@ static size_t work(const moho_kirchhoff *k, moho_dir dir, bool wide)
 }
 
 const kir_isa KIR_TABLE = {
-  .name = KIR_NAME, .lanes = L, .times = times, .work = work,
+  .name = KIR_NAME, .lanes = L, .times = times, .row = make_row, .work = work,
   .forward = forward, .adjoint = adjoint, .forward64 = forward64, .adjoint64 = adjoint64,
 };

@@ -30,7 +30,8 @@ static int where64(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, in
   return lo >= 0 && hi < k->nt - 1 && !k->bad[patch] ? 1 : 2;
 }
 
-static inline bool sample64(const moho_kirchhoff *k, const kir_rows *r, int64_t is, int64_t ir, int l, int64_t *at, double *f)
+static inline bool sample64(const moho_kirchhoff *k, const kir_rows *r, int64_t is, int64_t ir, int l, int64_t *at,
+                            double *f)
 {
   const int64_t *rel = r->rel;
   if (r->ok && !(r->ok[is] >> l & r->ok[ir] >> l & 1)) return false;
@@ -41,8 +42,8 @@ static inline bool sample64(const moho_kirchhoff *k, const kir_rows *r, int64_t 
 }
 
 /* Trace row d at the patch's points, times w, added to sum. */
-static void gather64(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, int64_t is, int64_t ir, const double *d, int in,
-                     const double *w, double *sum)
+static void gather64(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, int64_t is, int64_t ir, const double *d,
+                     int in, const double *w, double *sum)
 {
   const int64_t *ts = (const int64_t *)r->rel + is * L, *tr = (const int64_t *)r->rel + ir * L;
   int where = where64(k, r, patch, is, ir);
@@ -61,7 +62,8 @@ static void gather64(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, 
   }
 }
 
-static void adjoint64(const moho_kirchhoff *k, const double *d, double alpha, bool add, double *m, char *work, size_t slot, int threads)
+static void adjoint64(const moho_kirchhoff *k, const double *d, double alpha, bool add, double *m, char *work,
+                      size_t slot, int threads)
 {
   (void)threads;
 #pragma omp parallel num_threads(threads)
@@ -73,11 +75,11 @@ static void adjoint64(const moho_kirchhoff *k, const double *d, double alpha, bo
       double sum[KIR_LANES] = { 0 }, wt[KIR_LANES];
       int64_t row = k->stored ? p * k->nside : 0;
       moho_kir_geo(k, p, &w.geo);
-      for (int64_t side = 0; !k->stored && side < k->nside; side++) moho_kir_row(k, &w.geo, p, side, &w.r, side);
+      for (int64_t side = 0; !k->stored && side < k->nside; side++) make_row(k, &w.geo, p, side, &w.r, side);
       for (int64_t s = 0; s < k->ns; s++)
         for (int64_t e = k->first[s]; e < k->first[s + 1]; e++) {
           int64_t r = k->rec[e];
-          int in = k->aperture ? moho_kir_aperture(k, &w.geo, s, r, wt) : 1;
+          int in = k->aperture ? aperture(k, &w.geo, s, r, wt) : 1;
           if (in) gather64(k, &w.r, p, row + s, row + k->roff + r, d + k->row[e] * k->ld, in, wt, sum);
         }
       for (int l = 0; l < L; l++)
@@ -86,8 +88,8 @@ static void adjoint64(const moho_kirchhoff *k, const double *d, double alpha, bo
   }
 }
 
-static void spread64(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, int64_t is, int64_t ir, const double *x, int in,
-                     const double *w, double *y)
+static void spread64(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, int64_t is, int64_t ir, const double *x,
+                     int in, const double *w, double *y)
 {
   const int64_t *ts = (const int64_t *)r->rel + is * L, *tr = (const int64_t *)r->rel + ir * L;
   int where = where64(k, r, patch, is, ir);
@@ -111,7 +113,8 @@ static void spread64(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, 
 }
 
 /* Traces first .. first+n-1 in the order of the sources, `source` that of the first. */
-static void spread_chunk64(const moho_kirchhoff *k, double_work *w, int64_t first, int64_t n, int64_t source, const double *image)
+static void spread_chunk64(const moho_kirchhoff *k, double_work *w, int64_t first, int64_t n, int64_t source,
+                           const double *image)
 {
   double wt[KIR_LANES];
   memset(w->y, 0, CHUNK64 * (size_t)(k->nt + 1) * sizeof *w->y);
@@ -125,17 +128,17 @@ static void spread_chunk64(const moho_kirchhoff *k, double_work *w, int64_t firs
     for (int64_t e = first; e < first + n; e++) {
       while (e >= k->first[s + 1]) s++;
       int64_t r = k->rec[e], row = k->stored ? p * k->nside : 0;
-      if (!k->stored && s != last) moho_kir_row(k, &w->geo, p, s, &w->r, s);
-      if (!k->stored) moho_kir_row(k, &w->geo, p, k->roff + r, &w->r, k->roff + r);
+      if (!k->stored && s != last) make_row(k, &w->geo, p, s, &w->r, s);
+      if (!k->stored) make_row(k, &w->geo, p, k->roff + r, &w->r, k->roff + r);
       last = s;
-      int in = k->aperture ? moho_kir_aperture(k, &w->geo, s, r, wt) : 1;
+      int in = k->aperture ? aperture(k, &w->geo, s, r, wt) : 1;
       if (in) spread64(k, &w->r, p, row + s, row + k->roff + r, x, in, wt, w->y + (e - first) * (k->nt + 1));
     }
   }
 }
 
-static void put_chunk64(const moho_kirchhoff *k, const double_work *w, int64_t first, int64_t n, double alpha, bool add, int64_t shift,
-                        double *y, int64_t ldy)
+static void put_chunk64(const moho_kirchhoff *k, const double_work *w, int64_t first, int64_t n, double alpha, bool add,
+                        int64_t shift, double *y, int64_t ldy)
 {
   for (int64_t e = first; e < first + n; e++) {
     const double *from = w->y + (e - first) * (k->nt + 1);
@@ -147,8 +150,8 @@ static void put_chunk64(const moho_kirchhoff *k, const double_work *w, int64_t f
   }
 }
 
-static void forward64(const moho_kirchhoff *k, const double *m, double alpha, bool add, int64_t shift, double *y, int64_t ldy, double *image,
-                      char *work, size_t slot, int threads)
+static void forward64(const moho_kirchhoff *k, const double *m, double alpha, bool add, int64_t shift, double *y,
+                      int64_t ldy, double *image, char *work, size_t slot, int threads)
 {
   (void)threads;
   for (int64_t p = 0; p < k->npatch; p++) {

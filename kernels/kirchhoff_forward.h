@@ -1,10 +1,10 @@
 /* The forward in floats: scatter without scatter. Part of kirchhoff_body.h.
 
-   A thread owns a batch of traces, one a lane, and walks the tiles. The traces' samples near a tile are a window [row][lane]
-   in the first cache; each lane has its own start, so that at one point the traces' indices fall into few rows, and those
-   are added to under a mask. Points go in pairs, neighbours along x, that share their rows; the pairs of one tile's patches
-   follow one another, so that a pair seldom waits for rows that the last one wrote. A window is then transposed and
-   added to the traces. */
+   A thread owns a batch of traces, one a lane, and walks the tiles. The traces' samples near a tile are a window
+   [row][lane] in the first cache; each lane has its own start, so that at one point the traces' indices fall into few
+   rows, and those are added to under a mask. Points go in pairs, neighbours along x, that share their rows; the pairs
+   of one tile's patches follow one another, so that a pair seldom waits for rows that the last one wrote. A window is
+   then transposed and added to the traces. */
 
 typedef struct forward_work {
   kir_rows r;                           /* of the tile, when tables are not kept: KIR_TILE x (L receivers, L sources) */
@@ -61,17 +61,17 @@ static void find_rows(tile_spread *q)
     if (!k->stored || k->aperture) moho_kir_geo(k, patch, &q->w->geo[a]);
     for (int l = 0; l < b->n; l++) {
       q->ir[a][l] = k->stored ? patch * k->nside + k->roff + b->rec[l] : (a * 2) * L + l;
-      if (!k->stored) moho_kir_row(k, &q->w->geo[a], patch, k->roff + b->rec[l], &q->w->r, q->ir[a][l]);
+      if (!k->stored) make_row(k, &q->w->geo[a], patch, k->roff + b->rec[l], &q->w->r, q->ir[a][l]);
     }
     for (int l = 0; l < sources; l++) {
       q->is[a][l] = k->stored ? patch * k->nside + b->src[l] : (a * 2 + 1) * L + l;
-      if (!k->stored) moho_kir_row(k, &q->w->geo[a], patch, b->src[l], &q->w->r, q->is[a][l]);
+      if (!k->stored) make_row(k, &q->w->geo[a], patch, b->src[l], &q->w->r, q->is[a][l]);
     }
   }
 }
 
-/* Tables are read once a batch and come from far: those of the next tile are asked for while this one is worked on, a few
-   with each source, as only so many can be on their way. */
+/* Tables are read once a batch and come from far: those of the next tile are asked for while this one is worked on, a
+   few with each source, as only so many can be on their way. */
 static void ask_for_rows(const tile_spread *q, int64_t patch, int64_t end, int part)
 {
   const moho_kirchhoff *k = q->k;
@@ -139,16 +139,16 @@ static void transpose_lanes(tile_spread *q)
 
 /* ---- points into windows -------------------------------------------------------------- */
 
-#define PAIR_POINT(ROWS, AT)                                                                                         \
-  {                                                                                                                  \
-    vu t = u_all(c[AT]) + u_load(v + (AT) * L), row_of = t >> KIR_FRAC;                                              \
-    vf value = f_all(x[AT]), second = f_part(value, f_fraction(t)), first = value - second;                              \
-    _Pragma("GCC unroll 16") for (int j = 0; j < ROWS; j++)                                                          \
-    {                                                                                                                \
-      vm here = m_equal(row_of, u_all((uint32_t)j));                                                                 \
-      row[j] = f_add_if(here, row[j], first);                                                                        \
-      row[j + 1] = f_add_if(here, row[j + 1], second);                                                               \
-    }                                                                                                                \
+#define PAIR_POINT(ROWS, AT)                                                                                           \
+  {                                                                                                                    \
+    vu t = u_all(c[AT]) + u_load(v + (AT)*L), row_of = t >> KIR_FRAC;                                                  \
+    vf value = f_all(x[AT]), second = f_part(value, f_fraction(t)), first = value - second;                            \
+    _Pragma("GCC unroll 16") for (int j = 0; j < ROWS; j++)                                                            \
+    {                                                                                                                  \
+      vm here = m_equal(row_of, u_all((uint32_t)j));                                                                   \
+      row[j] = f_add_if(here, row[j], first);                                                                          \
+      row[j + 1] = f_add_if(here, row[j + 1], second);                                                                 \
+    }                                                                                                                  \
   }
 #define PAIRS(ROWS)                                                                                                  \
   case ROWS:                                                                                                         \
@@ -229,7 +229,8 @@ static void spread_weighted(const tile_spread *q, int64_t source_start, bool wei
     vf value = f_all(w->x[i]);
     if (weighted) value *= f_load(w->w + i * L);
     vf second = f_part(value, f_fraction(t)), first = value - second;
-    vm in = m_less(none - 1, (vi)absolute) & (m_less((vi)absolute, last) | (m_equal(absolute, (vu)last) & m_equal(t << (32 - KIR_FRAC), u_all(0))));
+    vm in = m_less(none - 1, (vi)absolute) &
+            (m_less((vi)absolute, last) | (m_equal(absolute, (vu)last) & m_equal(t << (32 - KIR_FRAC), u_all(0))));
     if (w->r.ok) in = m_and(in, m_bits(w->ok[i]));
     float *p = w->window + w->lo[i] * L;
     vu step = u_all(0);
@@ -244,7 +245,8 @@ static void spread_weighted(const tile_spread *q, int64_t source_start, bool wei
 
 /* ---- one source of a batch --------------------------------------------------------------- */
 
-/* Weights of the aperture for source s: 0 when no point of the tile is seen by any trace, 1 when all are by all, 2 otherwise. */
+/* Weights of the aperture for source s: 0 when no point of the tile is seen by any trace, 1 when all are by all, 2
+ * otherwise. */
 static int weigh(const tile_spread *q, int which)
 {
   const moho_kirchhoff *k = q->k;
@@ -253,7 +255,7 @@ static int weigh(const tile_spread *q, int which)
   for (int a = 0; a < q->n; a++)
     for (int l = 0; l < L; l++) {
       int lane = l < q->b->n ? l : q->b->n - 1;
-      int in = moho_kir_aperture(k, &q->w->geo[a], q->b->src[q->b->mixed ? lane : which], q->b->rec[lane], one);
+      int in = aperture(k, &q->w->geo[a], q->b->src[q->b->mixed ? lane : which], q->b->rec[lane], one);
       all &= in == 1, none &= in == 0;
       for (int i = 0; i < L; i++) q->w->w[(a * L + i) * L + l] = in == 2 ? (float)one[i] : (float)in;
     }
@@ -282,7 +284,7 @@ static void spread_points(const tile_spread *q, int which, float *y)
     for (int l = 0; l < q->b->n; l++) {
       int lane = q->b->mixed ? l : which;
       double wide[KIR_LANES];
-      int in = k->aperture ? moho_kir_aperture(k, &q->w->geo[a], q->b->src[lane], q->b->rec[l], wide) : 1;
+      int in = k->aperture ? aperture(k, &q->w->geo[a], q->b->src[lane], q->b->rec[l], wide) : 1;
       float *row = y + l * q->w->ldy + KIR_PAD;
       for (int i = 0; in && i < L; i++) {
         int64_t at;
@@ -313,7 +315,8 @@ static int64_t start_source(const tile_spread *q, int which, int64_t *source_sta
   for (int a = 0; a < q->n; a++) {
     int64_t is = q->is[a][which];
     vu c = u_all(0);
-    if (!q->b->mixed) c = u_load((const uint32_t *)r->rel + is * L) + u_all((uint32_t)(r->base[is] - start) << KIR_FRAC);
+    if (!q->b->mixed)
+      c = u_load((const uint32_t *)r->rel + is * L) + u_all((uint32_t)(r->base[is] - start) << KIR_FRAC);
     vu lo = (c + u_load(w->vmin + a * L)) >> KIR_FRAC, hi = (c + u_load(w->vmax + a * L)) >> KIR_FRAC;
     lo = u_min(lo, u_swap_pairs(lo)), hi = u_max(hi, u_swap_pairs(hi));
     high = u_max(high, hi);
@@ -377,8 +380,8 @@ static void spread_source(const tile_spread *q, int which)
 
 /* ---- a batch ---------------------------------------------------------------------------------- */
 
-static void put_traces(const moho_kirchhoff *k, const kir_batch *b, const forward_work *w, double alpha, bool add, int64_t shift,
-                       float *y, int64_t ldy)
+static void put_traces(const moho_kirchhoff *k, const kir_batch *b, const forward_work *w, double alpha, bool add,
+                       int64_t shift, float *y, int64_t ldy)
 {
   for (int64_t i = 0; i < b->nsrc; i++)
     for (int l = 0; l < b->n; l++) {
@@ -409,8 +412,8 @@ static void pack_model(const moho_kirchhoff *k, const float *m, float *image, in
   }
 }
 
-static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool add, int64_t shift, float *y, int64_t ldy, float *image,
-                    char *work, size_t slot, int threads)
+static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool add, int64_t shift, float *y,
+                    int64_t ldy, float *image, char *work, size_t slot, int threads)
 {
   pack_model(k, m, image, threads);
 #pragma omp parallel num_threads(threads)

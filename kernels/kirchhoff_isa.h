@@ -1,5 +1,5 @@
-/* Vectors of the Kirchhoff loops for one instruction set: KIR_AVX512, KIR_AVX2, or neither for what the compiler makes of
-   its vector types anywhere. L lanes; vf floats, vu unsigned integers, vm masks. */
+/* Vectors of the Kirchhoff loops for one instruction set: KIR_AVX512, KIR_AVX2, or neither for what the compiler makes
+   of its vector types anywhere. L lanes; vf floats, vu unsigned integers, vm masks. */
 #include <stdint.h>
 #include <string.h>
 
@@ -20,6 +20,7 @@ typedef uint32_t vu_near __attribute__((vector_size(4 * L), aligned(4)));
 
 static inline vu u_all(uint32_t v) { return v - (vu){ 0 }; }
 static inline vf f_all(float v) { return v - (vf){ 0 }; }
+static inline vi u_as_i(vu v) { return (vi)v; }
 static inline vf f_load(const float *p) { return *(const vf_near *)p; }
 static inline void f_store(float *p, vf v) { *(vf_near *)p = v; }
 static inline vu u_load(const uint32_t *p) { return *(const vu_near *)p; }
@@ -31,6 +32,7 @@ static inline vm m_equal(vu a, vu b) { return _mm512_cmpeq_epi32_mask((__m512i)a
 static inline vm m_less(vi a, vi b) { return _mm512_cmplt_epi32_mask((__m512i)a, (__m512i)b); }
 static inline vm m_bits(unsigned b) { return (vm)b; }
 static inline vf f_add_if(vm m, vf a, vf b) { return (vf)_mm512_mask_add_ps((__m512)a, m, (__m512)a, (__m512)b); }
+static inline vf f_choose(vm m, vf yes, vf no) { return (vf)_mm512_mask_blend_ps(m, (__m512)no, (__m512)yes); }
 static inline vu u_min(vu a, vu b) { return (vu)_mm512_min_epu32((__m512i)a, (__m512i)b); }
 static inline vu u_max(vu a, vu b) { return (vu)_mm512_max_epu32((__m512i)a, (__m512i)b); }
 static inline vf f_fma(vf a, vf b, vf c) { return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
@@ -52,6 +54,7 @@ static inline vm m_bits(unsigned b)
   return (b & bit) != 0;
 }
 static inline vf f_add_if(vm m, vf a, vf b) { return a + (vf)((vi)b & m); }
+static inline vf f_choose(vm m, vf yes, vf no) { return (vf)((m & (vi)yes) | (~m & (vi)no)); }
 #if defined KIR_AVX2
 static inline vu u_min(vu a, vu b) { return (vu)_mm256_min_epu32((__m256i)a, (__m256i)b); }
 static inline vu u_max(vu a, vu b) { return (vu)_mm256_max_epu32((__m256i)a, (__m256i)b); }
@@ -97,7 +100,8 @@ static inline uint32_t u_highest(vu v)
 }
 
 #if defined KIR_AVX512
-/* 16 x 16: pairs and quadruples inside the quarters, then the quarters; each step one instruction without an index vector. */
+/* 16 x 16: pairs and quadruples inside the quarters, then the quarters; each step one instruction without an index
+ * vector. */
 static inline __attribute__((always_inline)) void f_transpose(vf r[L])
 {
   __m512 t[L];
@@ -116,7 +120,8 @@ static inline __attribute__((always_inline)) void f_transpose(vf r[L])
 #pragma GCC unroll 16
   for (int i = 0; i < 4; i++) {
     t[i] = QUARTERS((__m512)r[i], (__m512)r[i + 4], 0x88), t[i + 4] = QUARTERS((__m512)r[i], (__m512)r[i + 4], 0xdd);
-    t[i + 8] = QUARTERS((__m512)r[i + 8], (__m512)r[i + 12], 0x88), t[i + 12] = QUARTERS((__m512)r[i + 8], (__m512)r[i + 12], 0xdd);
+    t[i + 8] = QUARTERS((__m512)r[i + 8], (__m512)r[i + 12], 0x88),
+          t[i + 12] = QUARTERS((__m512)r[i + 8], (__m512)r[i + 12], 0xdd);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < 4; i++) {

@@ -1,4 +1,4 @@
-/* The image cut into patches and tiles; rows of tables; aperture weights. */
+/* The image cut into patches and tiles. */
 #include <math.h>
 #include <stdlib.h>
 #include "kirchhoff_plan.h"
@@ -14,7 +14,8 @@ static double mean(const double *v, int64_t n)
 
 static int64_t pieces(int64_t n, int64_t p) { return (n + p - 1) / p; }
 
-/* Compact patches span few samples, which is what the inner loops like; padding at the image's edges is work for nothing. */
+/* Compact patches span few samples, which is what the inner loops like; padding at the image's edges is work for
+ * nothing. */
 static void choose_shape(moho_kirchhoff *k)
 {
   double h[3] = { k->d[0], k->d[1], k->d[2] }, best = INFINITY, least = INFINITY;
@@ -52,7 +53,8 @@ moho_status moho_kir_patches(moho_kirchhoff *k, bool small_tiles)
   free(k->corner), free(k->tile);
   k->corner = malloc((size_t)k->npatch * sizeof *k->corner);
   k->tile = malloc((size_t)(k->npatch + 1) * sizeof *k->tile);
-  if (!k->corner || !k->tile) return moho_fail(MOHO_ENOMEM, "out of memory for %lld patches of the image", (long long)k->npatch);
+  if (!k->corner || !k->tile)
+    return moho_fail(MOHO_ENOMEM, "out of memory for %lld patches of the image", (long long)k->npatch);
   for (int64_t y = 0; y < m[0]; y += t[0])
     for (int64_t x = 0; x < m[1]; x += t[1])
       for (int64_t z = 0; z < m[2]; z += t[2]) {
@@ -106,79 +108,4 @@ void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g)
     g->deeplo = fmin(g->deeplo, g->deep[l]);
     g->deephi = fmax(g->deephi, g->deep[l]);
   }
-}
-
-/* ---- rows of tables ------------------------------------------------------------------------- */
-
-static void row32(const moho_kirchhoff *k, int64_t patch, const double *t, unsigned ok, double least, const kir_rows *r, int64_t at)
-{
-  uint32_t *rel = (uint32_t *)r->rel + at * k->lanes, most = 0;
-  int frac = KIR_FRAC - k->shift[patch];
-  double base = floor(least), unit = ldexp(1, frac);
-  for (int l = 0; l < k->lanes; l++) {
-    rel[l] = ok >> l & 1 ? (uint32_t)llrint((t[l] - base) * unit) : 0;
-    if (rel[l] > most) most = rel[l];
-  }
-  r->base[at] = (int32_t)base;
-  r->height[at] = (int32_t)(most >> frac);
-}
-
-static void row64(const moho_kirchhoff *k, const double *t, unsigned ok, double least, const kir_rows *r, int64_t at)
-{
-  int64_t *rel = (int64_t *)r->rel + at * k->lanes, lo = llrint(ldexp(least, KIR_FRAC64)), hi = lo;
-  for (int l = 0; l < k->lanes; l++) {
-    rel[l] = ok >> l & 1 ? llrint(ldexp(t[l], KIR_FRAC64)) : lo;
-    if (rel[l] > hi) hi = rel[l];
-  }
-  r->base[at] = (int32_t)(lo >> KIR_FRAC64);
-  r->height[at] = (int32_t)((hi >> KIR_FRAC64) - (lo >> KIR_FRAC64));
-}
-
-void moho_kir_row(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, int64_t side, const kir_rows *r, int64_t at)
-{
-  double t[KIR_LANES], least = INFINITY;
-  unsigned ok = k->isa->times(k, g, side, t);
-  for (int l = 0; l < k->lanes; l++)
-    if (ok >> l & 1 && t[l] < least) least = t[l];
-  if (!ok) least = 0;
-  if (k->type == MOHO_F32) row32(k, patch, t, ok, least, r, at);
-  else row64(k, t, ok, least, r, at);
-  if (r->ok) r->ok[at] = (uint16_t)ok;
-}
-
-/* ---- lateral aperture -------------------------------------------------------------------------- */
-
-static double aside(double lo, double hi, double at) { return at < lo ? lo - at : at > hi ? at - hi : 0; }
-static double beyond(double lo, double hi, double at) { return fmax(fabs(at - lo), fabs(at - hi)); }
-
-/* ratio = lateral distance of midpoint and point over depth; the taper's weight, 0 from amax on. */
-static double taper(const moho_kirchhoff *k, double distance, double depth)
-{
-  double ratio = depth > 0 ? distance / depth : distance > 0 ? INFINITY : 0;
-  if (!(ratio < k->amax)) return 0;
-  if (ratio < k->amin) return 1;
-  int i = (int)(20 * (ratio - k->amin) / (k->amax - k->amin));
-  return k->taper[i < 19 ? i : 19];
-}
-
-int moho_kir_aperture(const moho_kirchhoff *k, const kir_geo *g, int64_t s, int64_t r, double *w)
-{
-  enum { Y, X, Z };
-  bool time = k->mode == MOHO_KIRCHHOFF_TIME;
-  int64_t q = k->roff + r;
-  double y = (k->pos[Y][s] + k->pos[Y][q]) / 2, x = (k->pos[X][s] + k->pos[X][q]) / 2, z = (k->pos[Z][s] + k->pos[Z][q]) / 2;
-  double near = hypot(aside(g->lo[X], g->hi[X], x), aside(g->lo[Y], g->hi[Y], y));
-  double far = hypot(beyond(g->lo[X], g->hi[X], x), beyond(g->lo[Y], g->hi[Y], y));
-  double deeplo = time ? g->deeplo : fmax(g->lo[Z] - z, k->d[Z]), deephi = time ? g->deephi : fmax(g->hi[Z] - z, k->d[Z]);
-  /* bounds with a margin for rounding: what they leave open is decided point by point */
-  const double more = 1 + 1e-12;
-  if (near > k->amax * deephi * more && deephi > 0) return 0;
-  if (far * more < k->amin * deeplo) return 1;
-  int all = 1, none = 1;
-  for (int l = 0; l < k->lanes; l++) {
-    w[l] = taper(k, hypot(g->x[l] - x, g->y[l] - y), time ? g->deep[l] : fmax(g->z[l] - z, k->d[Z]));
-    all &= w[l] == 1;
-    none &= w[l] == 0;
-  }
-  return all ? 1 : none ? 0 : 2;
 }

@@ -1,10 +1,10 @@
 /* The CPU's Kirchhoff plan: the image in patches, a table row for each (patch, side), the traces in batches.
 
    A patch is `lanes` image points that one vector holds, a side a source or a receiver. A row of the float kernels is
-   relative fixed point: base = floor of the smallest time in samples, rel = the rest in units of 2^-frac sample, 23 bits
-   unless a patch's times are too far apart. The sum of two rows is exact and gives index and fraction by a shift and a
-   mask, so both directions see the same ones to the bit, however points and traces are grouped. The double kernels use
-   64-bit rows of units of 2^-40 sample from zero. Half of t[0] is taken off each side. */
+   relative fixed point: base = floor of the smallest time in samples, rel = the rest in units of 2^-frac sample, 23
+   bits unless a patch's times are too far apart. The sum of two rows is exact and gives index and fraction by a shift
+   and a mask, so both directions see the same ones to the bit, however points and traces are grouped. The double
+   kernels use 64-bit rows of units of 2^-40 sample from zero. Half of t[0] is taken off each side. */
 #ifndef MOHO_KIRCHHOFF_PLAN_H
 #define MOHO_KIRCHHOFF_PLAN_H
 
@@ -20,7 +20,8 @@ enum {
   KIR_CHUNK = 512    /* terms of a float sum before it is added to the double one    */
 };
 
-/* Traces computed together, one a lane. Plain: one set of receivers for `nsrc` sources. Mixed: a source for each lane. */
+/* Traces computed together, one a lane. Plain: one set of receivers for `nsrc` sources. Mixed: a source for each lane.
+ */
 typedef struct kir_batch {
   int n, nsrc;
   bool mixed;
@@ -87,13 +88,17 @@ typedef struct kir_isa {
   int lanes;
   /* The times of a side at the patch's points in samples; bits of the usable ones. */
   unsigned (*times)(const moho_kirchhoff *k, const kir_geo *g, int64_t side, double *t);
+  /* The row of (patch, side) into row `at` of `r`. */
+  void (*row)(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, int64_t side, const kir_rows *r, int64_t at);
   size_t (*work)(const moho_kirchhoff *k, moho_dir dir, bool wide);      /* bytes of a thread; wide: double */
-  void (*forward)(const moho_kirchhoff *k, const float *m, double alpha, bool add, int64_t shift, float *y, int64_t ldy, float *image,
-                  char *work, size_t slot, int threads);
-  void (*adjoint)(const moho_kirchhoff *k, const float *d, double alpha, bool add, float *m, char *work, size_t slot, int threads);
-  void (*forward64)(const moho_kirchhoff *k, const double *m, double alpha, bool add, int64_t shift, double *y, int64_t ldy, double *image,
-                    char *work, size_t slot, int threads);
-  void (*adjoint64)(const moho_kirchhoff *k, const double *d, double alpha, bool add, double *m, char *work, size_t slot, int threads);
+  void (*forward)(const moho_kirchhoff *k, const float *m, double alpha, bool add, int64_t shift, float *y, int64_t ldy,
+                  float *image, char *work, size_t slot, int threads);
+  void (*adjoint)(const moho_kirchhoff *k, const float *d, double alpha, bool add, float *m, char *work, size_t slot,
+                  int threads);
+  void (*forward64)(const moho_kirchhoff *k, const double *m, double alpha, bool add, int64_t shift, double *y,
+                    int64_t ldy, double *image, char *work, size_t slot, int threads);
+  void (*adjoint64)(const moho_kirchhoff *k, const double *d, double alpha, bool add, double *m, char *work,
+                    size_t slot, int threads);
 } kir_isa;
 
 extern const kir_isa moho_kir_generic;
@@ -104,10 +109,6 @@ extern const kir_isa moho_kir_avx2, moho_kir_avx512;
 /* kirchhoff_patch.c */
 void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g);
 moho_status moho_kir_patches(moho_kirchhoff *k, bool small_tiles);
-/* The row of (patch, side) into row `at` of `r`. */
-void moho_kir_row(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, int64_t side, const kir_rows *r, int64_t at);
-/* Weight of a trace at the patch's points under the aperture: 0 none, 1 all of it, 2 as in w. */
-int moho_kir_aperture(const moho_kirchhoff *k, const kir_geo *g, int64_t s, int64_t r, double *w);
 /* kirchhoff_traces.c */
 moho_status moho_kir_traces(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
 

@@ -12,7 +12,8 @@ static moho_status by_source(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   k->first = calloc((size_t)d->ns + 2, sizeof *k->first);
   k->rec = malloc((size_t)(n ? n : 1) * sizeof *k->rec);
   k->row = malloc((size_t)(n ? n : 1) * sizeof *k->row);
-  if (!k->first || !k->rec || !k->row) return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)n);
+  if (!k->first || !k->rec || !k->row)
+    return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)n);
   for (int64_t i = 0; i < n; i++) k->first[(d->isrc ? d->isrc[i] : i / d->nr) + 2]++;
   for (int64_t s = 0; s < d->ns; s++) k->first[s + 2] += k->first[s + 1];
   for (int64_t i = 0; i < n; i++) {
@@ -52,7 +53,10 @@ static moho_status sort_traces(moho_kirchhoff *k)
   return MOHO_OK;
 }
 
-static int64_t chunks(const moho_kirchhoff *k, int64_t s) { return (k->first[s + 1] - k->first[s] + k->lanes - 1) / k->lanes; }
+static int64_t chunks(const moho_kirchhoff *k, int64_t s)
+{
+  return (k->first[s + 1] - k->first[s] + k->lanes - 1) / k->lanes;
+}
 
 static void mixed_batches(moho_kirchhoff *k)
 {
@@ -109,7 +113,8 @@ moho_status moho_kir_traces(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   int64_t n = mix ? mixed : plain;
   k->batch = malloc((size_t)(n ? n : 1) * sizeof *k->batch);
   k->lane_row = calloc((size_t)(n ? n : 1) * (size_t)k->lanes, sizeof *k->lane_row);
-  if (!k->batch || !k->lane_row) return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)k->ntraces);
+  if (!k->batch || !k->lane_row)
+    return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)k->ntraces);
   if (mix) mixed_batches(k);
   else plain_batches(k);
   return MOHO_OK;

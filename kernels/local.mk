@@ -34,7 +34,7 @@ kirchhoff_cflags = $(AM_CFLAGS) -fno-math-errno -fno-trapping-math -ftree-vector
 noinst_LTLIBRARIES += libkirchhoff_generic.la
 libkirchhoff_generic_la_CFLAGS = $(kirchhoff_cflags) -Wno-psabi
 libkirchhoff_generic_la_SOURCES = %D%/kirchhoff_generic.c
-libkirchhoff_generic_la_SOURCES += %D%/kirchhoff_body.h %D%/kirchhoff_isa.h
+libkirchhoff_generic_la_SOURCES += %D%/kirchhoff_body.h %D%/kirchhoff_isa.h %D%/kirchhoff_rows.h
 libkirchhoff_generic_la_SOURCES += %D%/kirchhoff_adjoint.h %D%/kirchhoff_forward.h %D%/kirchhoff_double.h
 libmoho_la_LIBADD += libkirchhoff_generic.la
 if X86_64

@@ -1,6 +1,7 @@
 """Times PyLops' Kirchhoff operator with its numba engine on the problem of bench.lua, for scripts/bench.
 
-Prints "pylops DIRECTION SECONDS-MEDIAN SECONDS-LEAST" a line. Tables in float32, as ours; the first call compiles and is not counted.
+Prints "pylops DIRECTION SECONDS-MEDIAN SECONDS-LEAST" a line. Tables in float32, as ours; the first call compiles and
+is not counted.
 """
 import time
 import warnings

@@ -5,7 +5,9 @@ local dtype, device = arg[1] or "f32", arg[2] or "cpu"
 local nx, nz, ns, nr, nt, runs = 200, 100, 20, 60, 751, 9
 
 local function line(from, to, n) return moho.linspace{ from = from, to = to, n = n } end
-local function at_depth(x, z) return moho.stack{ x, moho.full{ shape = x.size, value = z, dtype = "f64", device = "cpu" }, axis = 1 } end
+local function at_depth(x, z)
+  return moho.stack{ x, moho.full{ shape = x.size, value = z, dtype = "f64", device = "cpu" }, axis = 1 }
+end
 
 local wav = {}
 for i = 1, 21 do wav[i] = i == 11 and 1 or 0 end

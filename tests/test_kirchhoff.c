@@ -1,5 +1,5 @@
-/* The CPU's Kirchhoff kernels by themselves: what they read and write of rows and work memory, and that every instruction set gives the
-   same. What they compute is tested in kirchhoff_spec.lua. */
+/* The CPU's Kirchhoff kernels by themselves: what they read and write of rows and work memory, and that every
+   instruction set gives the same. What they compute is tested in kirchhoff_spec.lua. */
 #include <stdlib.h>
 #include "kirchhoff.h"
 #include "numbers.h"
@@ -14,8 +14,21 @@ static moho_kirchhoff_desc survey(moho_dtype t)
   for (int i = 0; i < NS; i++) src[NS + i] = 7.5 + 70 * i, src[2 * NS + i] = i;
   for (int i = 0; i < NR; i++) rec[NR + i] = 3 + 10.7 * i, rec[2 * NR + i] = 2 + i % 3;
   return (moho_kirchhoff_desc){
-    .type = t, .mode = MOHO_KIRCHHOFF_ANALYTIC, .n = { 1, NX, NZ }, .o = { 0, 0, 5 }, .d = { 0, 10, 8 }, .ns = NS, .nr = NR, .src = src,
-    .rec = rec, .ntraces = NTR, .nt = NT, .t0 = 0.03, .dt = 0.004, .vel = &vel, .nvel = 1,
+      .type = t,
+      .mode = MOHO_KIRCHHOFF_ANALYTIC,
+      .n = {1, NX, NZ},
+      .o = {0, 0, 5},
+      .d = {0, 10, 8},
+      .ns = NS,
+      .nr = NR,
+      .src = src,
+      .rec = rec,
+      .ntraces = NTR,
+      .nt = NT,
+      .t0 = 0.03,
+      .dt = 0.004,
+      .vel = &vel,
+      .nvel = 1,
   };
 }
 
@@ -38,7 +51,8 @@ static double off(moho_dtype t, const void *a, const void *b, int64_t n)
 }
 
 /* Both directions with the instruction set `isa`. */
-static void both(const struct moho_kirchhoff_kernels *f, moho_ctx *c, moho_dtype t, const char *isa, const void *m, const void *d, void *y, void *x)
+static void both(const struct moho_kirchhoff_kernels *f, moho_ctx *c, moho_dtype t, const char *isa, const void *m,
+                 const void *d, void *y, void *x)
 {
   moho_kirchhoff_desc desc = survey(t);
   moho_kirchhoff *k = NULL;
@@ -51,7 +65,8 @@ static void both(const struct moho_kirchhoff_kernels *f, moho_ctx *c, moho_dtype
   int64_t ld = f->ld(k), ldy = NT + 5;
   void *wf = dirty(f->work(k, MOHO_FWD)), *wa = dirty(f->work(k, MOHO_ADJ)), *rows = dirty((size_t)(NTR * ld) * e);
   char *wide = dirty((size_t)(NTR * ldy) * e), *untouched = dirty(5 * e);
-  TAP_OK(ld >= NT && f->table_bytes(k) >= (size_t)NI * (NS + NR) * e, "%s %s: rows hold the record, tables all times", isa, moho_dtype_name(t));
+  TAP_OK(ld >= NT && f->table_bytes(k) >= (size_t)NI * (NS + NR) * e, "%s %s: rows hold the record, tables all times",
+         isa, moho_dtype_name(t));
 
   f->forward(k, on, m, -0.5, false, 2, wide, ldy, wf);
   int clean = 1;
@@ -88,7 +103,8 @@ static void both(const struct moho_kirchhoff_kernels *f, moho_ctx *c, moho_dtype
 static double unlike(moho_dtype t, const void *m, const void *d, const void *y, const void *x)
 {
   double a = 0, b = 0, p = 0, q = 0;
-  for (int64_t i = 0; i < NTR * NT; i++) a += get(t, y, i).re * get(t, d, i).re, p += pow(get(t, y, i).re, 2), q += pow(get(t, d, i).re, 2);
+  for (int64_t i = 0; i < NTR * NT; i++)
+    a += get(t, y, i).re * get(t, d, i).re, p += pow(get(t, y, i).re, 2), q += pow(get(t, d, i).re, 2);
   for (int64_t i = 0; i < NI; i++) b += get(t, x, i).re * get(t, m, i).re;
   return fabs(a - b) / sqrt(p * q);
 }
@@ -105,8 +121,8 @@ int main(void)
       y[i] = numbers(t, NTR * NT), x[i] = numbers(t, NI);
       both(f, c, t, isa[i], m, d, y[i], x[i]);
       TAP_OK(unlike(t, m, d, y[i], x[i]) < tolerance(t), "%s %s: adjoint", isa[i], moho_dtype_name(t));
-      TAP_OK(off(t, y[i], y[0], NTR * NT) < tolerance(t) && off(t, x[i], x[0], NI) < tolerance(t), "%s %s: as any processor", isa[i],
-             moho_dtype_name(t));
+      TAP_OK(off(t, y[i], y[0], NTR * NT) < tolerance(t) && off(t, x[i], x[0], NI) < tolerance(t),
+             "%s %s: as any processor", isa[i], moho_dtype_name(t));
     }
     for (int i = 0; i < 3; i++) free(y[i]), free(x[i]);
     free(m), free(d);

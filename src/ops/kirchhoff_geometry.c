@@ -18,12 +18,17 @@ static moho_status read_axis(const char *name, const moho_array *a, int64_t leas
   const double *v = moho_array_data(h);
   double step = *n > 1 ? (v[*n - 1] - v[0]) / (double)(*n - 1) : 0;
   for (int64_t i = 0; i < *n && !st; i++)
-    if (!isfinite(v[i])) st = moho_fail_arg(name, "expected finite values, got %g at %" PRId64, moho_kirchhoff_shown(v[i]), i + 1);
-  if (!st && *n > 1 && !(step > 0)) st = moho_fail_arg(name, "expected increasing values, got %g to %g", v[0], v[*n - 1]);
+    if (!isfinite(v[i]))
+      st = moho_fail_arg(name, "expected finite values, got %g at %" PRId64, moho_kirchhoff_shown(v[i]), i + 1);
+  if (!st && *n > 1 && !(step > 0))
+    st = moho_fail_arg(name, "expected increasing values, got %g to %g", v[0], v[*n - 1]);
   for (int64_t i = 0; i < *n && !st; i++)
     if (fabs(v[i] - (v[0] + (double)i * step)) >= 1e-3 * step && *n > 1)
-      st = moho_fail_arg(name, "expected a regular axis: value %" PRId64 " is %g, regular from %g to %g it would be %g; interpolate to a "
-                         "regular one", i + 1, v[i], v[0], v[*n - 1], v[0] + (double)i * step);
+      st = moho_fail_arg(name,
+                         "expected a regular axis: value %" PRId64
+                         " is %g, regular from %g to %g it would be %g; interpolate to a "
+                         "regular one",
+                         i + 1, v[i], v[0], v[*n - 1], v[0] + (double)i * step);
   *o = v[0], *d = step;
   moho_array_unref(h);
   return st;
@@ -49,7 +54,8 @@ static moho_status read_axes(kirchhoff *k, moho_kirchhoff_desc *d)
 }
 
 /* Positions (2, n) or (3, n) as rows y, x, z. */
-static moho_status read_positions(const kirchhoff *k, const char *name, const moho_array *a, moho_array **own, int64_t *n)
+static moho_status read_positions(const kirchhoff *k, const char *name, const moho_array *a, moho_array **own,
+                                  int64_t *n)
 {
   static const char *const row[] = { "y", "x", "z" };
   char text[160];
@@ -68,8 +74,8 @@ static moho_status read_positions(const kirchhoff *k, const char *name, const mo
     memcpy(to + (3 - nd) * *n, v, (size_t)(nd * *n) * sizeof *v);
     for (int64_t i = 0; i < nd * *n && !st; i++)
       if (!isfinite(v[i]))
-        st = moho_fail_arg(name, "expected finite positions, got %g as %s of position %" PRId64, moho_kirchhoff_shown(v[i]),
-                           row[3 - nd + i / *n], i % *n + 1);
+        st = moho_fail_arg(name, "expected finite positions, got %g as %s of position %" PRId64,
+                           moho_kirchhoff_shown(v[i]), row[3 - nd + i / *n], i % *n + 1);
   }
   moho_array_unref(h);
   return st;
@@ -82,7 +88,8 @@ static moho_status read_index(const char *key, const moho_array *a, int64_t most
   moho_array *h;
   moho_status st = MOHO_OK;
   if (a->shape.n != 1 || a->shape.d[0] < 1)
-    return moho_fail_arg("traces", "expected a list of indices in '%s', got shape %s", key, moho_shape_text(&a->shape, text, sizeof text));
+    return moho_fail_arg("traces", "expected a list of indices in '%s', got shape %s", key,
+                         moho_shape_text(&a->shape, text, sizeof text));
   MOHO_TRY(moho_param_host(a, MOHO_F64, &h));
   const double *v = moho_array_data(h);
   int64_t n = a->shape.d[0], *to = NULL;
@@ -90,7 +97,8 @@ static moho_status read_index(const char *key, const moho_array *a, int64_t most
   if (!st) to = moho_array_data(*own);
   for (int64_t i = 0; i < n && !st; i++) {
     if (!(v[i] >= 1 && v[i] <= (double)most && v[i] == floor(v[i])))
-      st = moho_fail_arg("traces", "expected whole numbers from 1 to %" PRId64 " in '%s', got %g at %" PRId64, most, key, v[i], i + 1);
+      st = moho_fail_arg("traces", "expected whole numbers from 1 to %" PRId64 " in '%s', got %g at %" PRId64, most,
+                         key, v[i], i + 1);
     else to[i] = (int64_t)v[i] - 1;
   }
   moho_array_unref(h);
@@ -107,8 +115,9 @@ static moho_status read_traces(kirchhoff *k, kirchhoff_making *m)
     MOHO_TRY(read_index("irec", k->traces.v[1], d->nr, &m->irec));
     int64_t n = m->isrc->shape.d[0];
     if (m->irec->shape.d[0] != n)
-      return moho_fail_arg("traces", "expected as many receivers as sources, got %" PRId64 " in 'isrc' and %" PRId64 " in 'irec'", n,
-                           m->irec->shape.d[0]);
+      return moho_fail_arg("traces",
+                           "expected as many receivers as sources, got %" PRId64 " in 'isrc' and %" PRId64 " in 'irec'",
+                           n, m->irec->shape.d[0]);
     s = (moho_shape){ 2, { n, d->nt } };
     d->isrc = moho_array_data(m->isrc), d->irec = moho_array_data(m->irec);
   }
@@ -122,7 +131,8 @@ static moho_status read_aperture(const kirchhoff *k, moho_kirchhoff_desc *d)
 {
   const moho_numbers *a = &k->lateral_aperture;
   if (a->off || a->n == 0) return MOHO_OK;
-  if (a->n > 2) return moho_fail_arg("lateral_aperture", "expected a number or a pair {min, max}, got %d numbers", a->n);
+  if (a->n > 2)
+    return moho_fail_arg("lateral_aperture", "expected a number or a pair {min, max}, got %d numbers", a->n);
   double max = a->v[a->n - 1], min = a->n == 1 ? 0.8 * max : a->v[0];
   if (!(isfinite(max) && max > 0)) return moho_fail_arg("lateral_aperture", "expected a number above 0, got %g", max);
   if (!(min >= 0 && min <= max))

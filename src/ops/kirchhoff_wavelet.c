@@ -41,7 +41,8 @@ static moho_status apply_as(kirchhoff *k, const double *w, int64_t n)
     return MOHO_OK;
   }
   const struct moho_fft_kernels *f = k->op.dom_ctx->be->k->fft;
-  if (!f || !f->conv_new) return moho_fail(MOHO_ENODEV, "no kernels for convolutions on %s; use device = \"cpu\"", k->op.dom_ctx->name);
+  if (!f || !f->conv_new)
+    return moho_fail(MOHO_ENODEV, "no kernels for convolutions on %s; use device = \"cpu\"", k->op.dom_ctx->name);
   return f->conv_new(k->op.dom_ctx, k->op.dom_type, k->nt, n, w, k->wavcenter - 1, &k->conv);
 }
 
@@ -51,16 +52,19 @@ moho_status moho_kirchhoff_wavelet(kirchhoff *k)
   moho_array *h;
   int64_t n = moho_array_size(k->wav);
   if (k->wav->shape.n > 1 || n < 1)
-    return moho_fail_arg("wav", "expected a wavelet (1-D), got shape %s", moho_shape_text(&k->wav->shape, text, sizeof text));
+    return moho_fail_arg("wav", "expected a wavelet (1-D), got shape %s",
+                         moho_shape_text(&k->wav->shape, text, sizeof text));
   if (moho_dtype_complex(k->wav->type))
     return moho_fail_arg("wav", "expected a real wavelet, got %s; data are real", moho_dtype_name(k->wav->type));
   if (k->wavcenter < 1 || k->wavcenter > n)
-    return moho_fail_arg("wavcenter", "expected a sample of the wavelet, 1 to %" PRId64 ", got %" PRId64, n, k->wavcenter);
+    return moho_fail_arg("wavcenter", "expected a sample of the wavelet, 1 to %" PRId64 ", got %" PRId64, n,
+                         k->wavcenter);
   MOHO_TRY(moho_param_host(k->wav, MOHO_F64, &h));
   double *w = moho_array_data(h), step = 0;
   moho_status st = MOHO_OK;
   for (int64_t i = 0; i < n && !st; i++)
-    if (!isfinite(w[i])) st = moho_fail_arg("wav", "expected finite values, got %g at %" PRId64, moho_kirchhoff_shown(w[i]), i + 1);
+    if (!isfinite(w[i]))
+      st = moho_fail_arg("wav", "expected finite values, got %g at %" PRId64, moho_kirchhoff_shown(w[i]), i + 1);
   if (!st && k->wavfilter) {
     moho_array *t;
     st = moho_param_host(k->t, MOHO_F64, &t);
