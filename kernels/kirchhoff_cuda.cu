@@ -1,8 +1,9 @@
 /* The CUDA Kirchhoff kernel set: plans, and which kernels an application takes.
 
-   Float operators take the fast kernels where their windows hold what a tile or a panel of the image spans, the plain kernels
-   where not (very fine sampling, lists whose traces share few sides, apertures) and on devices without what they need. Either
-   way index and fraction are those of one fixed-point table, so forward and adjoint agree whatever each takes. */
+   Float operators take the fast kernels where their windows hold what a tile or a panel of the image spans, the plain
+   kernels where not (very fine sampling, lists whose traces share few sides, apertures) and on devices without what
+   they need. Either way index and fraction are those of one fixed-point table, so forward and adjoint agree whatever
+   each takes. */
 #include <stdlib.h>
 #include <string.h>
 #include <math.h>
@@ -11,7 +12,8 @@
 
 moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host, void **p)
 {
-  if (k->nblk == (int)(sizeof k->blk / sizeof k->blk[0])) return moho_fail(MOHO_ENOMEM, "too many parts in a Kirchhoff plan");
+  if (k->nblk == (int)(sizeof k->blk / sizeof k->blk[0]))
+    return moho_fail(MOHO_ENOMEM, "too many parts in a Kirchhoff plan");
   MOHO_TRY(moho_block_new(k->ctx, bytes ? bytes : 1, &k->blk[k->nblk]));
   *p = k->blk[k->nblk++]->p;
   return host && bytes ? k->ctx->be->put(k->ctx->dev, k->ctx->lane[0]->stream, *p, host, bytes) : MOHO_OK;
@@ -27,12 +29,18 @@ static void cuda_kirchhoff_free(moho_kirchhoff *k)
 
 static moho_status limits(const moho_kirchhoff_desc *d)
 {
-  int64_t nside = d->ns + d->nr, most = d->type == MOHO_F32 ? 1 << 27 : 1 << 20;
+  int64_t nside = d->ns + d->nr, most = d->type == MOHO_F32 ? 1 << 26 : 1 << 20;
   for (int i = 0; i < 3; i++)
-    if (d->n[i] > INT32_MAX / 2) return moho_fail(MOHO_EINVAL, "expected fewer than 2^30 image points along an axis on cuda");
-  if (nside > INT32_MAX / 512) return moho_fail(MOHO_EINVAL, "expected fewer than 2^22 sources and receivers on cuda, got %lld", (long long)nside);
-  if (d->ntraces >= INT32_MAX) return moho_fail(MOHO_EINVAL, "expected fewer than 2^31 traces on cuda, got %lld; split the operator", (long long)d->ntraces);
-  if (d->nt > most) return moho_fail(MOHO_EINVAL, "expected at most %lld samples a trace on cuda, got %lld", (long long)most, (long long)d->nt);
+    if (d->n[i] > INT32_MAX / 2)
+      return moho_fail(MOHO_EINVAL, "expected fewer than 2^30 image points along an axis on cuda");
+  if (nside > INT32_MAX / 512)
+    return moho_fail(MOHO_EINVAL, "expected fewer than 2^22 sources and receivers on cuda, got %lld", (long long)nside);
+  if (d->ntraces >= INT32_MAX)
+    return moho_fail(MOHO_EINVAL, "expected fewer than 2^31 traces on cuda, got %lld; split the operator",
+                     (long long)d->ntraces);
+  if (d->nt > most)
+    return moho_fail(MOHO_EINVAL, "expected at most %lld samples a trace on cuda, got %lld", (long long)most,
+                     (long long)d->nt);
   return MOHO_OK;
 }
 
@@ -90,6 +98,7 @@ static moho_status choose(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   CUDA_TRY(cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, k->ctx->ordinal));
   if (d->mode == MOHO_KIRCHHOFF_TIME) dz *= d->vel[d->nvel / 2] / 2;
   kc_shape_tiles(k, dz);
+  MOHO_TRY(kc_block(k, 2 * sizeof(int), NULL, (void **)&k->scratch));
   MOHO_TRY(kc_block(k, (size_t)k->tile.n * (size_t)g->nside * sizeof(kc_span), NULL, (void **)&k->tile_span));
   MOHO_TRY(kc_spans(k, &k->tile, true, k->tile_span, &highest, &bad));
   int64_t need = (int64_t)highest + 2;
@@ -149,18 +158,23 @@ static size_t cuda_kirchhoff_work(const moho_kirchhoff *k, moho_dir dir)
   return k->fast_adjoint ? kc_adjoint_work(k) : kc_plain_work(k, dir);
 }
 
-static moho_status cuda_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on, const void *m, double alpha, bool add, int64_t shift, void *y,
-                                          int64_t ldy, void *work)
+static moho_status cuda_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on, const void *m, double alpha, bool add,
+                                          int64_t shift, void *y, int64_t ldy, void *work)
 {
   cudaStream_t st = (cudaStream_t)on->stream;
   CUDA_TRY(cudaSetDevice(k->ctx->ordinal));
-  if (!k->ntraces || !k->ni) return MOHO_OK;
+  if (!k->ntraces) return MOHO_OK;
+  if (!k->ni) {
+    size_t size = moho_dtype_size(k->type);
+    if (!add) CUDA_TRY(cudaMemset2DAsync(y, (size_t)ldy * size, 0, (size_t)k->nt * size, (size_t)k->ntraces, st));
+    return MOHO_OK;
+  }
   if (!k->fast_forward) return kc_plain_forward(k, st, m, alpha, add, shift, y, ldy, work);
   return kc_forward(k, st, (const float *)m, alpha, add, shift, (float *)y, ldy, work);
 }
 
-static moho_status cuda_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on, const void *d, int64_t shift, void *rows, double alpha, bool add,
-                                          void *m, void *work)
+static moho_status cuda_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on, const void *d, int64_t shift,
+                                          void *rows, double alpha, bool add, void *m, void *work)
 {
   cudaStream_t st = (cudaStream_t)on->stream;
   CUDA_TRY(cudaSetDevice(k->ctx->ordinal));
@@ -175,6 +189,11 @@ static moho_status cuda_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on
 
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
 const struct moho_kirchhoff_kernels moho_cuda_kirchhoff = {
-  .make = cuda_kirchhoff_make, .free = cuda_kirchhoff_free, .table_bytes = cuda_kirchhoff_table_bytes, .ld = cuda_kirchhoff_ld,
-  .work = cuda_kirchhoff_work, .forward = cuda_kirchhoff_forward, .adjoint = cuda_kirchhoff_adjoint,
+    .make = cuda_kirchhoff_make,
+    .free = cuda_kirchhoff_free,
+    .table_bytes = cuda_kirchhoff_table_bytes,
+    .ld = cuda_kirchhoff_ld,
+    .work = cuda_kirchhoff_work,
+    .forward = cuda_kirchhoff_forward,
+    .adjoint = cuda_kirchhoff_adjoint,
 };

@@ -1,8 +1,9 @@
-/* CUDA's Kirchhoff plan, and what its files share: the device's view of the geometry, points of tiles and panels, times.
+/* CUDA's Kirchhoff plan, and what its files share: the device's view of the geometry, points of tiles and panels,
+   times.
 
-   A time is a fixed-point number of samples, 2^-23 of one in float operators and 2^-40 in double ones, taken once from a double;
-   tables hold it relative to an integer base, so index and fraction are the same bits whatever the points are grouped in.
-   docs/kernels.md draws the layouts. */
+   A time is a fixed-point number of samples, 2^-23 of one in float operators and 2^-40 in double ones, taken once from
+   a double; tables hold it relative to an integer base, so index and fraction are the same bits whatever the points are
+   grouped in. docs/kernels.md draws the layouts. */
 #ifndef MOHO_KIRCHHOFF_CUDA_CUH
 #define MOHO_KIRCHHOFF_CUDA_CUH
 
@@ -74,6 +75,7 @@ struct moho_kirchhoff {
   int nblk;
   moho_block *blk[24];
   size_t table_bytes;
+  int *scratch;                         /* two numbers, while the plan is made               */
   /* plain kernels */
   int64_t *table64;                     /* [side][tile][KC_TILE]                             */
   kc_list list;
@@ -155,7 +157,8 @@ __device__ __forceinline__ bool kc_time(const kc_geo &g, int side, const int at[
     int64_t e = kc_index(g, at) * g.stride[k][0] + (side - (k ? g.roff : 0)) * g.stride[k][1];
     t = g.wide[k] ? ((const double *)g.trav[k])[e] : (double)((const float *)g.trav[k])[e];
   } else {
-    double y = __dsub_rn(kc_coordinate(g, 0, at[0]), g.pos[side]), x = __dsub_rn(kc_coordinate(g, 1, at[1]), g.pos[g.nside + side]);
+    double y = __dsub_rn(kc_coordinate(g, 0, at[0]), g.pos[side]),
+           x = __dsub_rn(kc_coordinate(g, 1, at[1]), g.pos[g.nside + side]);
     double z = kc_coordinate(g, 2, at[2]), v = kc_velocity(g, at);
     double across = __dadd_rn(__dmul_rn(y, y), __dmul_rn(x, x));
     if (g.mode == MOHO_KIRCHHOFF_TIME) {
@@ -172,11 +175,26 @@ __device__ __forceinline__ bool kc_time(const kc_geo &g, int side, const int at[
   return true;
 }
 
-/* The lateral aperture's weight of a trace with midpoint (y, x, z) at a point. */
-__device__ __forceinline__ double kc_aperture(const kc_geo &g, double y, double x, double z, const int at[3])
+/* Where a point is, for the aperture: z is its depth, in time mode v t / 2. */
+typedef struct kc_place { double y, x, z, unused; } kc_place;
+
+__device__ __forceinline__ kc_place kc_place_of(const kc_geo &g, const int at[3])
 {
-  double depth = g.mode == MOHO_KIRCHHOFF_TIME ? kc_deep(g, at) : fmax(__dsub_rn(kc_coordinate(g, 2, at[2]), z), g.d[2]);
-  double distance = hypot(__dsub_rn(kc_coordinate(g, 1, at[1]), x), __dsub_rn(kc_coordinate(g, 0, at[0]), y));
+  return {kc_coordinate(g, 0, at[0]), kc_coordinate(g, 1, at[1]),
+          g.mode == MOHO_KIRCHHOFF_TIME ? kc_deep(g, at) : kc_coordinate(g, 2, at[2]), 0};
+}
+
+/* The lateral aperture's weight of a trace with midpoint m (y, x, z) at a point. */
+__device__ __forceinline__ double kc_aperture(const kc_geo &g, const double m[3], const kc_place &p)
+{
+  double depth = g.mode == MOHO_KIRCHHOFF_TIME ? p.z : fmax(__dsub_rn(p.z, m[2]), g.d[2]);
+  double dx = __dsub_rn(p.x, m[1]), dy = __dsub_rn(p.y, m[0]);
+  double square = dx * dx + dy * dy, lo = g.amin * depth, hi = g.amax * depth;
+  if (depth > 0) {                        /* clearly inside or outside: most points, without root and division */
+    if (square < lo * lo * (1 - 1e-9)) return 1;
+    if (square > hi * hi * (1 + 1e-9)) return 0;
+  }
+  double distance = hypot(dx, dy);
   double ratio = depth > 0 ? __ddiv_rn(distance, depth) : distance > 0 ? INFINITY : 0;
   if (!(ratio < g.amax)) return 0;
   if (ratio < g.amin) return 1;
@@ -191,7 +209,8 @@ __device__ __forceinline__ void kc_middle(const kc_geo &g, int s, int r, double 
 }
 
 /* ---- between the files ---------------------------------------------------------------------- */
-moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host, void **p);    /* memory of the plan, filled from the host */
+moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host,
+                     void **p); /* memory of the plan, filled from the host */
 /* kirchhoff_cuda_tables.cu */
 void kc_shape_tiles(moho_kirchhoff *k, double dz);
 moho_status kc_spans(moho_kirchhoff *k, const kc_boxes *b, bool even, kc_span *span, int *highest, bool *bad);
@@ -199,20 +218,20 @@ moho_status kc_tables(moho_kirchhoff *k);
 moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
 /* kirchhoff_cuda_plain.cu */
 size_t kc_plain_work(const moho_kirchhoff *k, moho_dir dir);
-moho_status kc_plain_forward(const moho_kirchhoff *k, cudaStream_t st, const void *m, double alpha, bool add, int64_t shift, void *y,
-                             int64_t ldy, void *work);
-moho_status kc_plain_adjoint(const moho_kirchhoff *k, cudaStream_t st, const void *d, int64_t shift, void *rows, double alpha, bool add,
-                             void *m, void *work);
+moho_status kc_plain_forward(const moho_kirchhoff *k, cudaStream_t st, const void *m, double alpha, bool add,
+                             int64_t shift, void *y, int64_t ldy, void *work);
+moho_status kc_plain_adjoint(const moho_kirchhoff *k, cudaStream_t st, const void *d, int64_t shift, void *rows,
+                             double alpha, bool add, void *m, void *work);
 /* kirchhoff_cuda_adjoint.cu */
 moho_status kc_adjoint_plan(moho_kirchhoff *k);
 size_t kc_adjoint_work(const moho_kirchhoff *k);
-moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *rows, double alpha, bool add,
-                       float *m, void *work);
+moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *rows,
+                       double alpha, bool add, float *m, void *work);
 /* kirchhoff_cuda_forward.cu */
 moho_status kc_forward_plan(moho_kirchhoff *k);
 moho_status kc_forward_bound(moho_kirchhoff *k, cudaStream_t st);
 size_t kc_forward_work(const moho_kirchhoff *k);
-moho_status kc_forward(const moho_kirchhoff *k, cudaStream_t st, const float *m, double alpha, bool add, int64_t shift, float *y, int64_t ldy,
-                       void *work);
+moho_status kc_forward(const moho_kirchhoff *k, cudaStream_t st, const float *m, double alpha, bool add, int64_t shift,
+                       float *y, int64_t ldy, void *work);
 
 #endif

@@ -1,11 +1,12 @@
 /* The fast float adjoint (compute capability 9.0): a block owns a tile of 512 points and a slice of the traces.
 
-   Traces come as items: one side B against a group of eight sides A, whose times a thread keeps in registers for its two points.
-   Producer warps, one a slot of a ring in shared memory, fill it by bulk copies: per item the row of times of B and eight windows of prepared
-   rows, pairs (d[k] - e, e) with e = d[k+1] - d[k], so that a term is one 8-byte load and pair.x + (1 + f) pair.y. Rows are padded by
-   zeros on both sides and windows clamped to them: no test for the record's ends, except for times of exactly nt-1 samples
-   (weight 1 on the last sample), which windows that reach it look for, and points without a time. Sums are float over 512
-   terms at most, then double. The slices are fixed by the sizes and added in order. */
+   Traces come as items: one side B against a group of eight sides A, whose times a thread keeps in registers for its
+   two points. Producer warps, one a slot of a ring in shared memory, fill it by bulk copies (a warp issues those one by
+   one, so one alone is too slow): per item the row of times of B and eight windows of prepared rows, pairs (d[k] - e,
+   e) with e = d[k+1] - d[k], so that a term is one 8-byte load and pair.x + (1 + f) pair.y. Rows are padded by zeros on
+   both sides and windows clamped to them: no test for the record's ends, except for times of exactly nt-1 samples
+   (weight 1 on the last sample), which windows that reach it look for, and points without a time. Sums are float over
+   512 terms at most, then double. The slices are fixed by the sizes and added in order. */
 #include <math.h>
 #include <stdlib.h>
 #include "kirchhoff_cuda_rows.cuh"
@@ -17,7 +18,8 @@ static constexpr int STAGE = 32768, META = 1024, SHARED = META + 4096 + STAGES *
 struct adj {
   const uint32_t *rel;
   const kc_span *span;                  /* [tile][side]                                            */
-  const float2 *pairs;                  /* row of trace pid: pairs + (pid - first row) * pitch     */
+  const float2 *pairs;                  /* sample 0 of trace pid: pairs + (pid - first row) * pitch + window */
+  const float *last;                    /* last sample of each row                                 */
   double *part;
   int64_t pitch, rows;                  /* row `rows` is all zero                                  */
   int ntile, nside, nt, slices;
@@ -72,7 +74,10 @@ template<bool LIST> __device__ __forceinline__ int side_a(const adj &a, int g, i
 
 __device__ __forceinline__ uint32_t shared_of(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
 
-__device__ __forceinline__ void bar_init(uint32_t bar, int n) { asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory"); }
+__device__ __forceinline__ void bar_init(uint32_t bar, int n)
+{
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory");
+}
 __device__ __forceinline__ void bar_arrive(uint32_t bar)
 {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(bar) : "memory");
@@ -83,14 +88,15 @@ __device__ __forceinline__ void bar_expect(uint32_t bar, uint32_t bytes)
 }
 __device__ __forceinline__ void bar_wait(uint32_t bar, uint32_t parity)
 {
-  asm volatile("{\n .reg .pred p;\nagain:\n mbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n @p bra done;\n bra again;\ndone:\n}" ::"r"(bar),
-               "r"(parity)
+  asm volatile("{\n .reg .pred p;\nagain:\n mbarrier.try_wait.parity.shared.b64 p, [%0], %1, %2;\n @p bra done;\n bra "
+               "again;\ndone:\n}" ::"r"(bar),
+               "r"(parity), "r"(10000000)
                : "memory");
 }
 __device__ __forceinline__ void bulk(uint32_t dst, const void *src, uint32_t bytes, uint32_t bar)
 {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dst), "l"(src), "r"(bytes),
-               "r"(bar)
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dst),
+               "l"(src), "r"(bytes), "r"(bar)
                : "memory");
 }
 
@@ -103,59 +109,62 @@ struct meta {
 };
 static_assert(sizeof(meta) <= META, "the stages are aligned behind it");
 
-template<int ITEMS, bool LIST> __device__ __forceinline__ void produce(const adj &a, meta *m, uint32_t ring, int tile, int slice)
+/* A producer lane's window: what is to be copied. */
+struct window { const float2 *from; const uint32_t *times; uint32_t bytes, hit; int64_t row; bool special; };
+
+/* Of slot j of item r of the walk's step; sa: the span of side A. */
+template <int ITEMS, bool LIST>
+__device__ __forceinline__ window window_of(const adj &a, const kc_span *span, const walk &w, int r, int j, kc_span sa,
+                                            int tile)
 {
   constexpr int WINDOW = KC_PAIRS / ITEMS;
-  int lane = threadIdx.x & 31, me = (threadIdx.x >> 5) - CONSUMERS, j = lane & 7, r = lane >> 3;
+  window q = { NULL, NULL, 0, ~0u, a.rows, false };
+  if (r >= w.n) return q;
+  int b;
+  if (LIST) {
+    int64_t item = a.item[w.g] + w.i + r;
+    int at = a.at[item * KC_SLOTS + j];
+    b = a.rec0 + a.lb[item];
+    if (at >= 0) q.row = a.pid[w.g] - a.pid[a.g0] + at;
+  } else {
+    int s = w.g * KC_SLOTS + j;
+    b = a.b0 + w.i + r;
+    if (s < a.na) q.row = (int64_t)(s - a.g0 * KC_SLOTS) * a.nb + w.i + r;
+  }
+  kc_span sb = span[b];
+  int start = sa.base + sb.base, height = (sa.height & (KC_BAD - 1)) + (sb.height & (KC_BAD - 1)) + 2;
+  bool end = start < a.nt && start + height >= a.nt;
+  q.bytes = (uint32_t)((height + 1) & ~1) * 8;
+  q.from = a.pairs + q.row * a.pitch + WINDOW + max(min(start, (a.nt + 1) & ~1), -WINDOW);
+  q.special = end || ((sa.height | sb.height) & KC_BAD);
+  if (end) q.hit = (uint32_t)(a.nt - 1 - start) << KC_FRAC;
+  if (j == 0) q.times = a.rel + ((int64_t)b * a.ntile + tile) * KC_TILE;
+  return q;
+}
+
+template <int ITEMS, bool LIST>
+__device__ __forceinline__ void produce(const adj &a, meta *m, uint32_t ring, int tile, int slice)
+{
+  constexpr int WINDOW = KC_PAIRS / ITEMS;
+  int slot = threadIdx.x & 31, me = (threadIdx.x >> 5) - CONSUMERS, j = slot & 7, r = slot >> 3, g = -1, stage = 0;
   const kc_span *span = a.span + (int64_t)tile * a.nside;
   walk w = walk_start<LIST>(a, slice);
-  bool fresh = true;
-  int stage = 0;
-  uint32_t phase = 0;
+  bool fresh;
+  uint32_t phase = 0, full = shared_of(&m->full[me]), empty = shared_of(&m->empty[me]), to = ring + me * STAGE;
   kc_span sa = { 0, 0 };
   for (; walk_next<ITEMS, LIST>(a, &w, &fresh); stage = stage == STAGES - 1 ? 0 : stage + 1, phase ^= stage == 0) {
-    if (fresh) sa = span[side_a<LIST>(a, w.g, j)], fresh = false;
     if (stage != me) continue;
-    uint32_t bytes = 0, full = shared_of(&m->full[stage]), to = ring + stage * STAGE;
-    const float2 *from = NULL;
-    const void *times = NULL;
-    bool special = false;
-    uint32_t hit = ~0u;
-    float last = 0;
-    if (r < w.n) {
-      int b;
-      int64_t row;
-      if (LIST) {
-        int64_t item = a.item[w.g] + w.i + r;
-        int at = a.at[item * KC_SLOTS + j];
-        b = a.rec0 + a.lb[item];
-        row = at < 0 ? a.rows : a.pid[w.g] - a.pid[a.g0] + at;
-      } else {
-        int s = w.g * KC_SLOTS + j;
-        b = a.b0 + w.i + r;
-        row = s < a.na ? (int64_t)(s - a.g0 * KC_SLOTS) * a.nb + w.i + r : a.rows;
-      }
-      kc_span sb = span[b];
-      int start = sa.base + sb.base, height = (sa.height & (KC_BAD - 1)) + (sb.height & (KC_BAD - 1)) + 2;
-      int top = (a.nt + 1) & ~1, clamped = max(min(start, top), -WINDOW);
-      bytes = (uint32_t)((height + 1) & ~1) * 8;
-      from = a.pairs + row * a.pitch + WINDOW + clamped;
-      special = ((sa.height | sb.height) & KC_BAD) || (start < a.nt && start + height >= a.nt);
-      if (start < a.nt && start + height >= a.nt) {
-        hit = (uint32_t)(a.nt - 1 - start) << KC_FRAC;
-        last = a.pairs[row * a.pitch + a.pitch - 1].x;
-      }
-      if (j == 0) times = a.rel + ((int64_t)b * a.ntile + tile) * KC_TILE;
-    }
-    special = __any_sync(~0u, special);
-    uint32_t all = __reduce_add_sync(~0u, bytes) + w.n * KC_TILE * 4;
-    bar_wait(shared_of(&m->empty[stage]), phase ^ 1);
-    if (special) m->hit[stage][lane] = hit, m->last[stage][lane] = last;
-    if (lane == 0) m->special[stage] = special;
+    if (w.g != g) g = w.g, sa = span[side_a<LIST>(a, g, j)];
+    window q = window_of<ITEMS, LIST>(a, span, w, r, j, sa, tile);
+    bool special = __any_sync(~0u, q.special);
+    uint32_t all = __reduce_add_sync(~0u, q.bytes) + w.n * KC_TILE * 4;
+    bar_wait(empty, phase ^ 1);
+    if (special) m->hit[me][slot] = q.hit, m->last[me][slot] = q.hit == ~0u ? 0 : a.last[q.row];
+    if (slot == 0) m->special[me] = special;
     __syncwarp();
-    if (lane == 0) bar_expect(full, all);
-    if (bytes) bulk(to + lane * (WINDOW * 8), from, bytes, full);
-    if (times) bulk(to + WINDOWS + r * (KC_TILE * 4), times, KC_TILE * 4, full);
+    if (slot == 0) bar_expect(full, all);
+    if (q.times) bulk(to + WINDOWS + r * (KC_TILE * 4), q.times, KC_TILE * 4, full);
+    if (q.bytes) bulk(to + slot * (WINDOW * 8), q.from, q.bytes, full);
   }
 }
 
@@ -167,12 +176,15 @@ __device__ __forceinline__ float fraction_of(uint32_t t)   /* 1 + f */
 }
 
 /* The terms of one ring slot. `ring` is aligned to 4096, rows of a window are bits 3..11. */
-template<int ITEMS, bool SPECIAL>
-__device__ __forceinline__ void terms(const meta *m, int stage, uint32_t ring, int n, const uint32_t (&ts)[2][KC_SLOTS], float (&acc)[2])
+template <int ITEMS, bool SPECIAL>
+__device__ __forceinline__ void terms(const meta *m, int stage, uint32_t ring, int n, const uint32_t (&ts)[2][KC_SLOTS],
+                                      float (&acc)[2])
 {
   constexpr int WINDOW = KC_PAIRS / ITEMS;
   uint32_t q = ring + WINDOWS + threadIdx.x * 4, mask = 0xff8;
-  const uint32_t none = ITEMS == 4 ? 128u << KC_FRAC : ITEMS == 2 ? 194u << KC_FRAC : ~0u;   /* one item: all points have times */
+  const uint32_t none = ITEMS == 4   ? 128u << KC_FRAC
+                        : ITEMS == 2 ? 194u << KC_FRAC
+                                     : ~0u; /* one item: all points have times */
 #pragma unroll
   for (int r = 0; r < ITEMS; r++) {
     if (r >= n) break;
@@ -194,7 +206,8 @@ __device__ __forceinline__ void terms(const meta *m, int stage, uint32_t ring, i
   }
 }
 
-template<int ITEMS, bool LIST> __device__ __forceinline__ void consume(const adj &a, meta *m, uint32_t ring, int tile, int slice)
+template <int ITEMS, bool LIST>
+__device__ __forceinline__ void consume(const adj &a, meta *m, uint32_t ring, int tile, int slice)
 {
   walk w = walk_start<LIST>(a, slice);
   uint32_t ts[2][KC_SLOTS], phase = 0;
@@ -248,27 +261,40 @@ template<int ITEMS, bool LIST> __global__ void __launch_bounds__(THREADS, 2) adj
 #endif
 }
 
-/* Rows of pairs, zeros around them; the last pair of a row keeps the last sample. One block a row, the one behind them zero. */
-__global__ void pairs_kernel(kc_order o, int64_t first, int64_t rows, int nt, int window, int64_t pitch, int64_t ld, int64_t shift,
-                             const float *__restrict__ d, float2 *__restrict__ pairs)
+/* Rows of pairs with zeros before each: those before the next row are also those behind the last sample. One block a
+   row, and one for the row of zeros behind them. */
+__global__ void pairs_kernel(kc_order o, int64_t first, int64_t rows, int nt, int window, int pitch, int64_t ld,
+                             int shift, const float *__restrict__ d, float4 *__restrict__ pairs,
+                             float *__restrict__ last)
 {
   int64_t i = blockIdx.x;
-  float2 *to = pairs + i * pitch;
-  bool zero = i == rows;
-  const float *from = zero ? d : d + kc_row(o, first + i) * ld;
-  for (int q = threadIdx.x; q < pitch; q += blockDim.x) {
-    int t = q - window;
-    if (q == pitch - 1) t = nt - 1;
-    int64_t at = t + shift;
-    float v = !zero && t >= 0 && t < nt && at >= 0 && at < nt ? from[at] : 0;
-    float w = !zero && t >= 0 && t + 1 < nt && at + 1 >= 0 && at + 1 < nt ? from[at + 1] : 0;
-    if (q == pitch - 1) to[q] = make_float2(v, 0);
-    else if (t < 0 || t >= nt - 1) to[q] = make_float2(0, 0);
-    else to[q] = make_float2(v - (w - v), w - v);
+  float4 *to = pairs + i * (pitch / 2);
+  if (i == rows) {
+    for (int q = threadIdx.x; q < (pitch + window + 2) / 2; q += blockDim.x) to[q] = make_float4(0, 0, 0, 0);
+    if (threadIdx.x == 0) last[i] = 0;
+    return;
+  }
+  const float *from =
+      d + kc_row(o, first + i) * ld + shift; /* sample t is from[t], where t and t + shift are in the record */
+  int lo = max(0, -shift), hi = min(nt, nt - shift);
+  if (threadIdx.x == 0) last[i] = nt - 1 >= lo && nt - 1 < hi ? from[nt - 1] : 0;
+  for (int q = threadIdx.x; q < pitch / 2; q += blockDim.x) {
+    int t = 2 * q - window;
+    float4 v = make_float4(0, 0, 0, 0);
+    if (t >= 0 && t < nt - 1) {
+      float x = t >= lo && t < hi ? from[t] : 0, y = t + 1 >= lo && t + 1 < hi ? from[t + 1] : 0, e = y - x;
+      v.x = x - e, v.y = e;
+      if (t + 1 < nt - 1) {
+        e = (t + 2 >= lo && t + 2 < hi ? from[t + 2] : 0) - y;
+        v.z = y - e, v.w = e;
+      }
+    }
+    to[q] = v;
   }
 }
 
-__global__ void image_kernel(kc_geo g, kc_boxes b, int slices, double alpha, bool add, const double *__restrict__ part, float *__restrict__ m)
+__global__ void image_kernel(kc_geo g, kc_boxes b, int slices, double alpha, bool add, const double *__restrict__ part,
+                             float *__restrict__ m)
 {
   int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, n = (int64_t)b.n * KC_TILE;
   int at[3];
@@ -297,22 +323,24 @@ static int64_t rows_of(const moho_kirchhoff *k, int g0, int g1)
 
 static double fill(int64_t n) { return (double)n / (double)((n + KC_SLOTS - 1) / KC_SLOTS * KC_SLOTS); }
 
-/* Needs tile_span and items. Groups of a launch by memory, slices by what fills the waves of blocks of one large device. */
+/* Needs tile_span and items. Groups of a launch by memory, slices by what fills the waves of blocks of one large
+ * device. */
 moho_status kc_adjoint_plan(moho_kirchhoff *k)
 {
   k->adj_swap = k->full && fill(k->geo.nr) > fill(k->geo.ns) * 1.1;
   int na = k->adj_swap ? k->geo.nr : k->geo.ns;
   k->adj_groups = k->full ? (na + KC_SLOTS - 1) / KC_SLOTS : k->list.ngroup;
   int64_t window = KC_PAIRS / k->items;
-  k->pitch = (k->nt + 2 * window + 4) / 2 * 2;
+  k->pitch = (k->nt + window + 3) / 2 * 2;
   k->adj_chunk = k->adj_groups;
   size_t row = (size_t)k->pitch * sizeof(float2);
-  while (k->adj_chunk > 1 && (size_t)rows_of(k, 0, k->adj_chunk) * row > KC_CHUNK) k->adj_chunk = (k->adj_chunk + 1) / 2;
+  while (k->adj_chunk > 1 && (size_t)rows_of(k, 0, k->adj_chunk) * row > KC_CHUNK)
+    k->adj_chunk = (k->adj_chunk + 1) / 2;
+  /* Slices of one tile run together and share its tables in the cache: many are better than what fills one wave. */
   double best = INFINITY, items = (double)items_of(k, 0, k->adj_chunk);
-  for (int s = 1; s <= 64; s++) {
-    double waves = ceil((double)k->tile.n * s / 264), cost = waves * (items / s + 10);
-    if (items / s < 4 && s > 1) break;
-    if (cost < best * 0.98) best = cost, k->adj_slices = s;
+  for (int s = 1; s <= 64 && (s == 1 || items / s >= 4); s++) {
+    double waves = (double)k->tile.n * s / 264, cost = (waves + 0.5) * (items / s + 6) * (1 + 0.25 / waves);
+    if (cost < best) best = cost, k->adj_slices = s;
   }
   return MOHO_OK;
 }
@@ -329,33 +357,69 @@ static int64_t most_rows(const moho_kirchhoff *k)
   return most;
 }
 
-size_t kc_adjoint_work(const moho_kirchhoff *k)
+struct layout { size_t last, part, end; };
+
+static layout layout_of(const moho_kirchhoff *k)
 {
-  return up((size_t)(most_rows(k) + 1) * (size_t)k->pitch * sizeof(float2)) + (size_t)k->tile.n * KC_TILE * sizeof(double) * (size_t)k->adj_slices;
+  layout l;
+  size_t rows = (size_t)most_rows(k) + 1;
+  l.last = up((rows * (size_t)k->pitch + KC_PAIRS + 2) * sizeof(float2));
+  l.part = l.last + up(rows * sizeof(float));
+  l.end = l.part + (size_t)k->tile.n * KC_TILE * sizeof(double) * (size_t)k->adj_slices;
+  return l;
 }
 
+size_t kc_adjoint_work(const moho_kirchhoff *k) { return layout_of(k).end; }
+
 /* Rows come from d (nt apart, shifted) or, d NULL, from `rows` (ld apart). */
-moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *rows, double alpha, bool add,
-                       float *m, void *work)
+moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *rows,
+                       double alpha, bool add, float *m, void *work)
 {
   const kc_geo *g = &k->geo;
   float2 *pairs = (float2 *)work;
-  double *part = (double *)((char *)work + up((size_t)(most_rows(k) + 1) * (size_t)k->pitch * sizeof(float2)));
-  adj a = { .rel = k->tile_rel, .span = k->tile_span, .pairs = pairs, .part = part, .pitch = k->pitch, .rows = 0,
-            .ntile = k->tile.n, .nside = g->nside, .nt = g->nt, .slices = k->adj_slices,
-            .na = k->adj_swap ? g->nr : g->ns, .nb = k->adj_swap ? g->ns : g->nr, .a0 = k->adj_swap ? g->roff : 0,
-            .b0 = k->adj_swap ? 0 : g->roff, .g0 = 0, .g1 = 0, .first = true, .item = k->list.dfirst, .pid = k->list.pid, .la = k->list.a,
-            .lb = k->list.b, .at = k->list.at, .src0 = 0, .rec0 = g->roff };
+  layout l = layout_of(k);
+  float *last = (float *)((char *)work + l.last);
+  double *part = (double *)((char *)work + l.part);
+  adj a = {.rel = k->tile_rel,
+           .span = k->tile_span,
+           .pairs = pairs,
+           .last = last,
+           .part = part,
+           .pitch = k->pitch,
+           .rows = 0,
+           .ntile = k->tile.n,
+           .nside = g->nside,
+           .nt = g->nt,
+           .slices = k->adj_slices,
+           .na = k->adj_swap ? g->nr : g->ns,
+           .nb = k->adj_swap ? g->ns : g->nr,
+           .a0 = k->adj_swap ? g->roff : 0,
+           .b0 = k->adj_swap ? 0 : g->roff,
+           .g0 = 0,
+           .g1 = 0,
+           .first = true,
+           .item = k->list.dfirst,
+           .pid = k->list.pid,
+           .la = k->list.a,
+           .lb = k->list.b,
+           .at = k->list.at,
+           .src0 = 0,
+           .rec0 = g->roff};
   kc_order order = kc_order_of(k, k->adj_swap);
-  auto kernel = k->full ? (k->items == 4 ? adjoint_kernel<4, false> : k->items == 2 ? adjoint_kernel<2, false> : adjoint_kernel<1, false>)
-                        : (k->items == 4 ? adjoint_kernel<4, true> : k->items == 2 ? adjoint_kernel<2, true> : adjoint_kernel<1, true>);
+  auto kernel = k->full ? (k->items == 4   ? adjoint_kernel<4, false>
+                           : k->items == 2 ? adjoint_kernel<2, false>
+                                           : adjoint_kernel<1, false>)
+                        : (k->items == 4   ? adjoint_kernel<4, true>
+                           : k->items == 2 ? adjoint_kernel<2, true>
+                                           : adjoint_kernel<1, true>);
   CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
-  int64_t first = 0;
+  int64_t first = 0, by = shift > k->nt ? k->nt : shift < -k->nt ? -k->nt : shift;
   for (a.g0 = 0; a.g0 < k->adj_groups; a.g0 = a.g1, a.first = false) {
     a.g1 = a.g0 + k->adj_chunk < k->adj_groups ? a.g0 + k->adj_chunk : k->adj_groups;
     a.rows = rows_of(k, a.g0, a.g1);
-    pairs_kernel<<<(unsigned)(a.rows + 1), 256, 0, st>>>(order, first, a.rows, g->nt, KC_PAIRS / k->items, k->pitch, d ? k->nt : k->ld,
-                                                         d ? shift : 0, d ? d : rows, pairs);
+    pairs_kernel<<<(unsigned)(a.rows + 1), 256, 0, st>>>(order, first, a.rows, g->nt, KC_PAIRS / k->items,
+                                                         (int)k->pitch, d ? k->nt : k->ld, (int)(d ? by : 0),
+                                                         d ? d : rows, (float4 *)pairs, last);
     CUDA_LAUNCHED("kirchhoff pairs");
     kernel<<<(unsigned)k->tile.n * (unsigned)a.slices, THREADS, SHARED, st>>>(a);
     CUDA_LAUNCHED("kirchhoff adjoint");

@@ -1,10 +1,10 @@
-/* The plain Kirchhoff kernels: any type, any list of traces, any times, apertures. The double operators run on them, and float ones
-   where the fast kernels' windows don't fit.
+/* The plain Kirchhoff kernels: any type, any list of traces, any times, apertures. The double operators run on them,
+   and float ones where the fast kernels' windows don't fit.
 
-   Adjoint: a thread an image point, gathers from rows in global memory; slices of the traces give partial images that are added
-   in order. Forward: a lane a trace, a warp 32 of them in one tile; windows of doubles that only their lane touches, added to
-   64-bit fixed-point sums. Integer sums have no order, so results repeat. The unit of the sums is 2^-61 of a power of two above
-   sum |m|, which bounds every sample (weights are at most 1), so they cannot overflow. */
+   Adjoint: a thread an image point, gathers from rows in global memory; slices of the traces give partial images that
+   are added in order. Forward: a lane a trace, a warp 32 of them in one tile; windows of doubles that only their lane
+   touches, added to 64-bit fixed-point sums. Integer sums have no order, so results repeat. The unit of the sums is
+   2^-61 of a power of two above sum |m|, which bounds every sample (weights are at most 1), so they cannot overflow. */
 #include <math.h>
 #include "kirchhoff_cuda_rows.cuh"
 
@@ -32,7 +32,10 @@ __device__ __forceinline__ void pair_of(const plain &a, int64_t pid, int *s, int
 }
 
 template<typename R> __device__ __forceinline__ R fraction(int64_t t);
-template<> __device__ __forceinline__ float fraction<float>(int64_t t) { return (float)((int)t & 0x7fffff) * (1.f / 8388608); }
+template <> __device__ __forceinline__ float fraction<float>(int64_t t)
+{
+  return (float)((int)t & 0x7fffff) * (1.f / 8388608);
+}
 template<> __device__ __forceinline__ double fraction<double>(int64_t t)
 {
   return __longlong_as_double((long long)((uint64_t)(t & ((1ll << 40) - 1)) << 12 | 0x3ff0000000000000ull)) - 1;
@@ -56,7 +59,8 @@ __device__ static int inside(const kc_geo &g, const bounds &b, const double m[3]
 /* ---- adjoint ------------------------------------------------------------------------------- */
 
 /* Rows padded by zeros behind their last sample, shifted: rows[i, k] = d[i, k + shift]. */
-template<typename R> __global__ void pad_kernel(int nt, int64_t ld, int64_t shift, const R *__restrict__ d, R *__restrict__ rows)
+template <typename R>
+__global__ void pad_kernel(int nt, int64_t ld, int64_t shift, const R *__restrict__ d, R *__restrict__ rows)
 {
   R *to = rows + (int64_t)blockIdx.x * ld;
   const R *from = d + (int64_t)blockIdx.x * nt;
@@ -76,7 +80,8 @@ template<typename R> __global__ void clear_padding_kernel(int64_t n, int nt, int
 __device__ static void tile_bounds(const plain &a, int tile, bounds *b)
 {
   const kc_geo &g = a.geo;
-  int c[3] = { tile / (a.tile.count[1] * a.tile.count[2]), tile / a.tile.count[2] % a.tile.count[1], tile % a.tile.count[2] };
+  int c[3] = {tile / (a.tile.count[1] * a.tile.count[2]), tile / a.tile.count[2] % a.tile.count[1],
+              tile % a.tile.count[2]};
   double lo[3], hi[3];
   for (int i = 0; i < 3; i++) {
     lo[i] = kc_coordinate(g, i, c[i] * a.tile.size[i]);
@@ -93,19 +98,24 @@ __global__ void __launch_bounds__(KC_TILE) plain_adjoint(plain a, const R *__res
   __shared__ bounds bound;
   __shared__ int sh_s[32], sh_r[32], sh_in[32];
   __shared__ int64_t sh_row[32];
+  __shared__ double sh_m[32][3];
   __shared__ unsigned long long deep[2];
   int tile = (int)(blockIdx.x / a.slices), slice = (int)(blockIdx.x % a.slices), p = threadIdx.x, at[3];
   int64_t end = a.traces * (slice + 1) / a.slices, limit = (int64_t)(a.geo.nt - 1) << a.frac;
   kc_point(a.geo, a.tile, tile, p, at);
+  kc_place place = {};
   if (APERTURE) {
+    place = kc_place_of(a.geo, at);
     if (p == 0) tile_bounds(a, tile, &bound), deep[0] = ~0ull, deep[1] = 0;
     __syncthreads();
     if (a.geo.mode == MOHO_KIRCHHOFF_TIME) {   /* positive doubles: their bits are in the same order */
-      unsigned long long v = (unsigned long long)__double_as_longlong(kc_deep(a.geo, at));
+      unsigned long long v = (unsigned long long)__double_as_longlong(place.z);
       atomicMin(deep, v);
       atomicMax(deep + 1, v);
       __syncthreads();
-      if (p == 0) bound.deeplo = __longlong_as_double((long long)deep[0]), bound.deephi = __longlong_as_double((long long)deep[1]);
+      if (p == 0)
+        bound.deeplo = __longlong_as_double((long long)deep[0]),
+        bound.deephi = __longlong_as_double((long long)deep[1]);
     }
     __syncthreads();
   }
@@ -121,9 +131,8 @@ __global__ void __launch_bounds__(KC_TILE) plain_adjoint(plain a, const R *__res
       pair_of(a, t0 + p, &s, &r);
       sh_s[p] = s, sh_r[p] = r, sh_row[p] = kc_row(a.order, t0 + p), sh_in[p] = 1;
       if (APERTURE) {
-        double m[3];
-        kc_middle(a.geo, s, r, m);
-        sh_in[p] = inside(a.geo, bound, m);
+        kc_middle(a.geo, s, r, sh_m[p]);
+        sh_in[p] = inside(a.geo, bound, sh_m[p]);
       }
     }
     __syncthreads();
@@ -136,11 +145,7 @@ __global__ void __launch_bounds__(KC_TILE) plain_adjoint(plain a, const R *__res
       if ((uint64_t)t > (uint64_t)limit) continue;
       const R *d = rows + sh_row[i] * a.ld + (t >> a.frac);
       R f = fraction<R>(t), v = d[0] * (1 - f) + d[1] * f;
-      if (APERTURE && sh_in[i] == 2) {
-        double m[3];
-        kc_middle(a.geo, sh_s[i], sh_r[i], m);
-        v *= (R)kc_aperture(a.geo, m[0], m[1], m[2], at);
-      }
+      if (APERTURE && sh_in[i] == 2) v *= (R)kc_aperture(a.geo, sh_m[i], place);
       acc += v;
     }
     sum += acc;
@@ -148,8 +153,9 @@ __global__ void __launch_bounds__(KC_TILE) plain_adjoint(plain a, const R *__res
   part[((int64_t)slice * a.tile.n + tile) * KC_TILE + p] = sum;
 }
 
-template<typename R>
-__global__ void image_kernel(kc_geo g, kc_boxes b, int slices, double alpha, bool add, const double *__restrict__ part, R *__restrict__ m)
+template <typename R>
+__global__ void image_kernel(kc_geo g, kc_boxes b, int slices, double alpha, bool add, const double *__restrict__ part,
+                             R *__restrict__ m)
 {
   int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, n = (int64_t)b.n * b.per;
   int at[3];
@@ -162,13 +168,16 @@ __global__ void image_kernel(kc_geo g, kc_boxes b, int slices, double alpha, boo
 
 /* ---- forward ---------------------------------------------------------------------------------- */
 
-/* The image in tile order, zero outside; sums of magnitudes of the tiles. */
-template<typename R> __global__ void __launch_bounds__(KC_TILE) spread_kernel(kc_geo g, kc_boxes b, const R *m, double *x, double *sum)
+/* The image in tile order, zero outside; sums of magnitudes of the tiles; places of points (or NULL). */
+template <typename R>
+__global__ void __launch_bounds__(KC_TILE)
+    spread_kernel(kc_geo g, kc_boxes b, const R *m, double *x, double *sum, kc_place *place)
 {
   __shared__ double s[KC_TILE];
   int at[3], p = threadIdx.x;
   double v = kc_point(g, b, blockIdx.x, p, at) ? (double)m[kc_index(g, at)] : 0;
   x[(int64_t)blockIdx.x * KC_TILE + p] = v;
+  if (place) place[(int64_t)blockIdx.x * KC_TILE + p] = kc_place_of(g, at);
   s[p] = fabs(v);
   for (int o = KC_TILE / 2; o; o /= 2) {
     __syncthreads();
@@ -203,11 +212,12 @@ __device__ __forceinline__ void put(int64_t *sum, int nt, int t, double v)
   if (t >= 0 && t < nt && v != 0) atomicAdd((unsigned long long *)sum + t, (unsigned long long)__double2ll_rn(v));
 }
 
-template<typename R, bool APERTURE>
-__global__ void plain_forward(plain a, const double *__restrict__ x, const double *__restrict__ scalar, int64_t *__restrict__ sum)
+template <typename R, bool APERTURE>
+__global__ void plain_forward(plain a, const double *__restrict__ x, const kc_place *__restrict__ place,
+                              const double *__restrict__ scalar, int64_t *__restrict__ sum)
 {
   extern __shared__ double window[];
-  int lane = threadIdx.x & 31, warps = blockDim.x >> 5, at[3];
+  int lane = threadIdx.x & 31, warps = blockDim.x >> 5;
   int64_t unit = (int64_t)blockIdx.x * warps + (threadIdx.x >> 5), groups = (a.traces + 31) / 32;
   if (unit >= groups * a.tile.n) return;
   int tile = (int)(unit / groups), s, r, nt = a.geo.nt;
@@ -216,7 +226,8 @@ __global__ void plain_forward(plain a, const double *__restrict__ x, const doubl
   if (!have) i = a.traces - 1;
   pair_of(a, a.first + i, &s, &r);
   double *w = window + (threadIdx.x >> 5) * (WINDOW * 32) + lane, middle[3], scale = scalar[0];
-  const int64_t *ts = a.table + s * stride + (int64_t)tile * KC_TILE, *tr = a.table + (a.geo.roff + r) * stride + (int64_t)tile * KC_TILE;
+  const int64_t *ts = a.table + s * stride + (int64_t)tile * KC_TILE,
+                *tr = a.table + (a.geo.roff + r) * stride + (int64_t)tile * KC_TILE;
   kc_span us = a.span[(int64_t)tile * a.geo.nside + s], ur = a.span[(int64_t)tile * a.geo.nside + a.geo.roff + r];
   /* spans are of times rounded to 2^-23 samples: one row more each way */
   int base = us.base + ur.base - 2, height = (us.height & (KC_BAD - 1)) + (ur.height & (KC_BAD - 1)) + 6;
@@ -226,16 +237,15 @@ __global__ void plain_forward(plain a, const double *__restrict__ x, const doubl
   int in = 1;
   if (APERTURE) {
     bounds b;
+    place += (int64_t)tile * KC_TILE;
     kc_middle(a.geo, s, r, middle);
     tile_bounds(a, tile, &b);
     if (a.geo.mode == MOHO_KIRCHHOFF_TIME) {
-      for (int p = lane; p < KC_TILE; p += 32) {
-        kc_point(a.geo, a.tile, tile, p, at);
-        double v = kc_deep(a.geo, at);
-        b.deeplo = fmin(b.deeplo, v), b.deephi = fmax(b.deephi, v);
-      }
+      for (int p = lane; p < KC_TILE; p += 32)
+        b.deeplo = fmin(b.deeplo, place[p].z), b.deephi = fmax(b.deephi, place[p].z);
       for (int o = 16; o; o /= 2)
-        b.deeplo = fmin(b.deeplo, __shfl_xor_sync(~0u, b.deeplo, o)), b.deephi = fmax(b.deephi, __shfl_xor_sync(~0u, b.deephi, o));
+        b.deeplo = fmin(b.deeplo, __shfl_xor_sync(~0u, b.deeplo, o)),
+        b.deephi = fmax(b.deephi, __shfl_xor_sync(~0u, b.deephi, o));
     }
     in = inside(a.geo, b, middle);
     if (!__any_sync(~0u, in)) return;
@@ -253,10 +263,7 @@ __global__ void plain_forward(plain a, const double *__restrict__ x, const doubl
       double v = e ? v2.y : v2.x;
       if (v == 0 || (uint64_t)t > (uint64_t)limit || !have) continue;
       if (APERTURE && !in) continue;
-      if (APERTURE && in == 2) {
-        kc_point(a.geo, a.tile, tile, p + e, at);
-        v *= (double)(R)kc_aperture(a.geo, middle[0], middle[1], middle[2], at);
-      }
+      if (APERTURE && in == 2) v *= (double)(R)kc_aperture(a.geo, middle, place[p + e]);
       int row = (int)(t >> a.frac);
       double f = (double)fraction<R>(t), v0 = v * (1 - f), v1 = v * f;
       if (fits) {
@@ -288,7 +295,9 @@ size_t kc_plain_work(const moho_kirchhoff *k, moho_dir dir)
 {
   size_t image = up((size_t)k->tile.n * KC_TILE * sizeof(double));
   if (dir == MOHO_ADJ) return image * (size_t)k->plain_slices;
-  return image + up((size_t)k->tile.n * sizeof(double)) + SCALARS + (size_t)traces_at_once(k) * (size_t)k->nt * sizeof(int64_t);
+  if (k->geo.aperture) image += up((size_t)k->tile.n * KC_TILE * sizeof(kc_place));
+  return image + up((size_t)k->tile.n * sizeof(double)) + SCALARS +
+         (size_t)traces_at_once(k) * (size_t)k->nt * sizeof(int64_t);
 }
 
 static plain arguments(const moho_kirchhoff *k)
@@ -299,9 +308,9 @@ static plain arguments(const moho_kirchhoff *k)
   return a;
 }
 
-template<typename R>
-static moho_status adjoint(const moho_kirchhoff *k, cudaStream_t st, const R *d, int64_t shift, R *rows, double alpha, bool add, R *m,
-                           double *part)
+template <typename R>
+static moho_status adjoint(const moho_kirchhoff *k, cudaStream_t st, const R *d, int64_t shift, R *rows, double alpha,
+                           bool add, R *m, double *part)
 {
   plain a = arguments(k);
   int pad = (int)(k->ld - k->nt);
@@ -312,27 +321,31 @@ static moho_status adjoint(const moho_kirchhoff *k, cudaStream_t st, const R *d,
   if (k->geo.aperture) plain_adjoint<R, true><<<blocks, KC_TILE, 0, st>>>(a, rows, part);
   else plain_adjoint<R, false><<<blocks, KC_TILE, 0, st>>>(a, rows, part);
   CUDA_LAUNCHED("kirchhoff adjoint");
-  image_kernel<<<KC_GRID((int64_t)a.tile.n * KC_TILE, 256), 256, 0, st>>>(k->geo, k->tile, a.slices, alpha, add, part, m);
+  image_kernel<<<KC_GRID((int64_t)a.tile.n * KC_TILE, 256), 256, 0, st>>>(k->geo, k->tile, a.slices, alpha, add, part,
+                                                                          m);
   CUDA_LAUNCHED("kirchhoff image");
   return MOHO_OK;
 }
 
-moho_status kc_plain_adjoint(const moho_kirchhoff *k, cudaStream_t st, const void *d, int64_t shift, void *rows, double alpha, bool add,
-                             void *m, void *work)
+moho_status kc_plain_adjoint(const moho_kirchhoff *k, cudaStream_t st, const void *d, int64_t shift, void *rows,
+                             double alpha, bool add, void *m, void *work)
 {
-  if (k->type == MOHO_F32) return adjoint(k, st, (const float *)d, shift, (float *)rows, alpha, add, (float *)m, (double *)work);
+  if (k->type == MOHO_F32)
+    return adjoint(k, st, (const float *)d, shift, (float *)rows, alpha, add, (float *)m, (double *)work);
   return adjoint(k, st, (const double *)d, shift, (double *)rows, alpha, add, (double *)m, (double *)work);
 }
 
-template<typename R>
-static moho_status forward(const moho_kirchhoff *k, cudaStream_t st, const R *m, double alpha, bool add, int64_t shift, R *y, int64_t ldy,
-                           char *work)
+template <typename R>
+static moho_status forward(const moho_kirchhoff *k, cudaStream_t st, const R *m, double alpha, bool add, int64_t shift,
+                           R *y, int64_t ldy, char *work)
 {
   plain a = arguments(k);
+  kc_place *place = k->geo.aperture ? (kc_place *)work : NULL;
+  if (place) work += up((size_t)k->tile.n * KC_TILE * sizeof *place);
   double *x = (double *)work, *sums = (double *)(work + up((size_t)k->tile.n * KC_TILE * sizeof(double)));
   double *scalar = (double *)((char *)sums + up((size_t)k->tile.n * sizeof(double)));
   int64_t *sum = (int64_t *)((char *)scalar + SCALARS), once = traces_at_once(k);
-  spread_kernel<<<k->tile.n, KC_TILE, 0, st>>>(k->geo, k->tile, m, x, sums);
+  spread_kernel<<<k->tile.n, KC_TILE, 0, st>>>(k->geo, k->tile, m, x, sums, place);
   CUDA_LAUNCHED("kirchhoff spread");
   scale_kernel<<<1, KC_TILE, 0, st>>>(k->tile.n, sums, scalar);
   CUDA_LAUNCHED("kirchhoff scale");
@@ -344,16 +357,17 @@ static moho_status forward(const moho_kirchhoff *k, cudaStream_t st, const R *m,
   for (a.first = 0; a.first < k->ntraces; a.first += once) {
     a.traces = k->ntraces - a.first < once ? k->ntraces - a.first : once;
     CUDA_TRY(cudaMemsetAsync(sum, 0, (size_t)(a.traces * k->nt) * sizeof *sum, st));
-    kernel<<<KC_GRID((a.traces + 31) / 32 * k->tile.n, warps), warps * 32, warps * bytes, st>>>(a, x, scalar, sum);
+    kernel<<<KC_GRID((a.traces + 31) / 32 * k->tile.n, warps), warps * 32, warps * bytes, st>>>(a, x, place, scalar,
+                                                                                                sum);
     CUDA_LAUNCHED("kirchhoff forward");
-    kc_rows_out<<<(unsigned)a.traces, 256, 0, st>>>(a.order, a.first, (int)k->nt, shift, alpha, scalar + 1, add, sum, y, ldy);
+    kc_put_rows(st, a.order, a.first, a.traces, (int)k->nt, shift, alpha, scalar + 1, add, sum, y, ldy);
     CUDA_LAUNCHED("kirchhoff rows");
   }
   return MOHO_OK;
 }
 
-moho_status kc_plain_forward(const moho_kirchhoff *k, cudaStream_t st, const void *m, double alpha, bool add, int64_t shift, void *y,
-                             int64_t ldy, void *work)
+moho_status kc_plain_forward(const moho_kirchhoff *k, cudaStream_t st, const void *m, double alpha, bool add,
+                             int64_t shift, void *y, int64_t ldy, void *work)
 {
   if (k->type == MOHO_F32) return forward(k, st, (const float *)m, alpha, add, shift, (float *)y, ldy, (char *)work);
   return forward(k, st, (const double *)m, alpha, add, shift, (double *)y, ldy, (char *)work);

@@ -10,7 +10,8 @@
 
 static int pieces(int n, int size) { return (n + size - 1) / size; }
 
-/* Of all boxes of `points` within `room`: compact ones span few samples, padding at the image's edges is work for nothing. */
+/* Of all boxes of `points` within `room`: compact ones span few samples, padding at the image's edges is work for
+ * nothing. */
 static void choose(const kc_geo *g, const double h[3], const int room[3], int points, bool pad, int best[3])
 {
   double least = INFINITY, cost = INFINITY;
@@ -110,9 +111,8 @@ __global__ void kc_highest_kernel(int n, int nside, int ns, int roff, int nr, co
 /* Spans of all boxes; the largest sum of heights of a source and a receiver in one box. */
 moho_status kc_spans(moho_kirchhoff *k, const kc_boxes *b, bool even, kc_span *span, int *highest, bool *bad)
 {
-  int *out, host[2];
+  int *out = k->scratch, host[2];
   cudaStream_t st = (cudaStream_t)k->ctx->lane[0]->stream;
-  CUDA_TRY(cudaMallocAsync(&out, sizeof host, st));
   CUDA_TRY(cudaMemsetAsync(out, 0, sizeof host, st));
   kc_span_kernel<<<KC_GRID((int64_t)b->n * k->geo.nside, 8), 256, 0, st>>>(k->geo, *b, even, span);
   CUDA_LAUNCHED("kirchhoff spans");
@@ -120,7 +120,6 @@ moho_status kc_spans(moho_kirchhoff *k, const kc_boxes *b, bool even, kc_span *s
   CUDA_LAUNCHED("kirchhoff highest");
   CUDA_TRY(cudaMemcpyAsync(host, out, sizeof host, cudaMemcpyDeviceToHost, st));
   CUDA_TRY(cudaStreamSynchronize(st));
-  CUDA_TRY(cudaFreeAsync(out, st));
   *highest = host[0];
   *bad = host[1] != 0;
   return MOHO_OK;
@@ -136,7 +135,8 @@ __global__ void kc_tile_kernel(kc_geo g, kc_boxes b, const kc_span *span, uint32
   if (side >= g.nside) return;
   kc_point(g, b, tile, p, at);
   uint32_t r = bad;
-  if (kc_time(g, (int)side, at, KC_FRAC, &q)) r = (uint32_t)(q - ((int64_t)span[(int64_t)tile * g.nside + side].base << KC_FRAC));
+  if (kc_time(g, (int)side, at, KC_FRAC, &q))
+    r = (uint32_t)(q - ((int64_t)span[(int64_t)tile * g.nside + side].base << KC_FRAC));
   rel[i] = r;
 }
 
@@ -149,7 +149,8 @@ __global__ void kc_panel_kernel(kc_geo g, kc_boxes b, const kc_span *span, uint3
   if (panel >= b.n) return;
   kc_point(g, b, panel, p, at);
   uint32_t r = bad;
-  if (kc_time(g, side, at, KC_FRAC, &q)) r = (uint32_t)(q - ((int64_t)span[(int64_t)panel * g.nside + side].base << KC_FRAC));
+  if (kc_time(g, side, at, KC_FRAC, &q))
+    r = (uint32_t)(q - ((int64_t)span[(int64_t)panel * g.nside + side].base << KC_FRAC));
   rel[i] = r;
 }
 
@@ -171,19 +172,22 @@ moho_status kc_tables(moho_kirchhoff *k)
   if (!k->fast_forward || !k->fast_adjoint) {
     MOHO_TRY(kc_block(k, (size_t)tiles * sizeof *k->table64, NULL, (void **)&k->table64));
     k->table_bytes += (size_t)tiles * sizeof *k->table64;
-    kc_table64_kernel<<<KC_GRID(tiles, 256), 256, 0, st>>>(*g, k->tile, k->type == MOHO_F32 ? KC_FRAC : KC_FRAC64, k->table64);
+    kc_table64_kernel<<<KC_GRID(tiles, 256), 256, 0, st>>>(*g, k->tile, k->type == MOHO_F32 ? KC_FRAC : KC_FRAC64,
+                                                           k->table64);
     CUDA_LAUNCHED("kirchhoff table");
   }
   if (k->fast_adjoint) {
     MOHO_TRY(kc_block(k, (size_t)tiles * sizeof *k->tile_rel, NULL, (void **)&k->tile_rel));
     k->table_bytes += (size_t)tiles * sizeof *k->tile_rel;
-    kc_tile_kernel<<<KC_GRID(tiles, 256), 256, 0, st>>>(*g, k->tile, k->tile_span, (k->items == 4 ? 128u : 194u) << KC_FRAC, k->tile_rel);
+    kc_tile_kernel<<<KC_GRID(tiles, 256), 256, 0, st>>>(*g, k->tile, k->tile_span,
+                                                        (k->items == 4 ? 128u : 194u) << KC_FRAC, k->tile_rel);
     CUDA_LAUNCHED("kirchhoff tile table");
   }
   if (k->fast_forward) {
     MOHO_TRY(kc_block(k, (size_t)panels * sizeof *k->panel_rel, NULL, (void **)&k->panel_rel));
     k->table_bytes += (size_t)panels * sizeof *k->panel_rel;
-    kc_panel_kernel<<<KC_GRID(panels, 256), 256, 0, st>>>(*g, k->panel, k->panel_span, (uint32_t)(KC_HALF + 2) << KC_FRAC, k->panel_rel);
+    kc_panel_kernel<<<KC_GRID(panels, 256), 256, 0, st>>>(*g, k->panel, k->panel_span,
+                                                          (uint32_t)(KC_HALF + 2) << KC_FRAC, k->panel_rel);
     CUDA_LAUNCHED("kirchhoff panel table");
   }
   return MOHO_OK;
@@ -200,8 +204,10 @@ static bool before(const trace &a, const trace &b)
   return a.row < b.row;
 }
 
-/* The receivers of a group's sources, each once; where a source has a receiver more than once, the receiver comes again. */
-static void group_items(const std::vector<trace> &t, const int64_t *first, int n, std::vector<int> *b, std::vector<int> *at)
+/* The receivers of a group's sources, each once; where a source has a receiver more than once, the receiver comes
+ * again. */
+static void group_items(const std::vector<trace> &t, const int64_t *first, int n, std::vector<int> *b,
+                        std::vector<int> *at)
 {
   int64_t cur[KC_SLOTS];
   for (int j = 0; j < n; j++) cur[j] = first[j];

@@ -1,7 +1,8 @@
-/* Checks and times the CUDA Kirchhoff kernels by themselves, without the rest of Moho: for a machine that has a card and a driver only.
+/* Checks and times the CUDA Kirchhoff kernels by themselves, without the rest of Moho: for a machine that has a card
+   and a driver only.
 
-     make -C BUILD bench_kirchhoff     builds it (from the module's objects, for one architecture: configure with NVCC_GENCODE)
-     bench_kirchhoff check [NAME]      every shape against a reference in double; two runs; dot test
+     make -C BUILD bench_kirchhoff     builds it (from the module's objects, for one architecture: configure with
+   NVCC_GENCODE) bench_kirchhoff check [NAME]      every shape against a reference in double; two runs; dot test
      bench_kirchhoff time [SECONDS]    10-run medians and sustained rates (default 0.5 s), Gupd/s
 
    An update is one (trace, image point) pair. Whole applications: output written, data prepared, tables resident. */
@@ -44,14 +45,25 @@ static void host_block_unref(moho_block *b)
   if (b) cudaFree(b->p);
   free(b);
 }
-static const moho_host host = { .abi = MOHO_BACKEND_ABI, .fail = host_fail, .dtype_size = host_size, .lane_take = host_take,
-                                .stopped = host_stopped, .block_new = host_block_new, .block_unref = host_block_unref };
+static const moho_host host = {.abi = MOHO_BACKEND_ABI,
+                               .fail = host_fail,
+                               .dtype_size = host_size,
+                               .lane_take = host_take,
+                               .stopped = host_stopped,
+                               .block_new = host_block_new,
+                               .block_unref = host_block_unref};
 
 static moho_ctx ctx;
 static moho_lane lane, *lanes[1] = { &lane };
 static cudaStream_t stream;
 
-#define CK(x) do { if ((x) != 0) { fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(cudaGetLastError())); exit(1); } } while (0)
+#define CK(x)                                                                                                          \
+  do {                                                                                                                 \
+    if ((x) != 0) {                                                                                                    \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(cudaGetLastError()));                      \
+      exit(1);                                                                                                         \
+    }                                                                                                                  \
+  } while (0)
 
 static moho_status alloc(void *, size_t bytes, void **p)
 {
@@ -59,7 +71,8 @@ static moho_status alloc(void *, size_t bytes, void **p)
 }
 static moho_status put(void *, void *, void *dst, const void *src, size_t bytes)
 {
-  return cudaMemcpy(dst, src, bytes, cudaMemcpyHostToDevice) == cudaSuccess ? MOHO_OK : host_fail(MOHO_EDEVICE, "a copy failed");
+  return cudaMemcpy(dst, src, bytes, cudaMemcpyHostToDevice) == cudaSuccess ? MOHO_OK
+                                                                            : host_fail(MOHO_EDEVICE, "a copy failed");
 }
 
 static void open_device(void)
@@ -89,212 +102,7 @@ template<typename T> struct dev {
   void poison() { CK(cudaMemset(p, 0xff, (n ? n : 1) * sizeof(T))); }
 };
 
-/* ---- problems ----------------------------------------------------------------------------- */
-
-struct problem {
-  const char *name;
-  int n[3];
-  double d[3];
-  int ns, nr, nt;
-  double dt, t0 = 0;
-  moho_kirchhoff_mode mode = MOHO_KIRCHHOFF_ANALYTIC;
-  int vel = 0;                          /* time mode: 0 one, 1 v(t), 2 v(x, t)                 */
-  int list = 0;                         /* 1 streamer, 2 zero offset, 3 at random              */
-  int byot = 0;                         /* 1 f32, 2 f64 transposed, 3 with gaps, 4 whole samples */
-  double amin = 0, amax = 0;
-  bool spiky = false, shared = false;
-  int shift = 0;
-  bool grid3 = false;                   /* receivers on a grid                                 */
-};
-
-struct made {
-  problem p;
-  int64_t ni;
-  std::vector<double> src, rec, vel, trav[2], pt[3];
-  std::vector<int64_t> is, ir;
-  moho_kirchhoff_desc d;
-  moho_array arr[2];
-  moho_block blk[2];
-  int64_t traces;
-  moho_kirchhoff *plan = NULL;
-};
-
-static std::mt19937_64 rng(7);
-
-static double velocity(const made &m, int64_t i)
-{
-  return m.vel.size() == 1 ? m.vel[0] : m.vel.size() == (size_t)m.p.n[2] ? m.vel[(size_t)(i % m.p.n[2])] : m.vel[(size_t)i];
-}
-
-static void positions(made &m)
-{
-  const problem &p = m.p;
-  bool d3 = p.n[0] > 1;
-  double X = (p.n[1] - 1) * p.d[1], Y = (p.n[0] - 1) * p.d[0];
-  auto place = [&](std::vector<double> &v, int n, double inset, double z) {
-    v.resize((size_t)n * 3);
-    int side = p.grid3 || d3 ? (int)ceil(sqrt((double)n)) : 0;
-    for (int i = 0; i < n; i++) {
-      double fx = n > 1 ? (double)i / (n - 1) : 0.4, fy = 0;
-      if (d3) fx = side > 1 ? (double)(i % side) / (side - 1) : 0.3, fy = side > 1 ? (double)(i / side) / (side - 1) : 0.6;
-      v[(size_t)i] = d3 ? fy * Y + inset : 0;
-      v[(size_t)(n + i)] = inset + fx * (X - 2 * inset);
-      v[(size_t)(2 * n + i)] = p.mode == MOHO_KIRCHHOFF_TIME ? 0 : z;
-    }
-  };
-  place(m.src, p.ns, 0, 10);
-  place(m.rec, p.nr, X > 10 ? 5 : 0, 20);
-  if (p.shared) m.rec = m.src;
-}
-
-static void traces(made &m)
-{
-  const problem &p = m.p;
-  m.is.clear(), m.ir.clear();
-  if (p.list == 1)
-    for (int s = 0; s < p.ns; s++)
-      for (int r = s; r < std::min(s + p.nr / 2, p.nr); r++) m.is.push_back(s), m.ir.push_back(r);
-  if (p.list == 2)
-    for (int s = 0; s < std::min(p.ns, p.nr); s++) m.is.push_back(s), m.ir.push_back(s);
-  if (p.list == 3)
-    for (int i = 0; i < p.ns * p.nr / 3 + 1; i++) m.is.push_back((int64_t)(rng() % p.ns)), m.ir.push_back((int64_t)(rng() % p.nr));
-  m.traces = p.list ? (int64_t)m.is.size() : (int64_t)p.ns * p.nr;
-  if (!p.list)
-    for (int64_t i = 0; i < m.traces; i++) m.is.push_back(i / p.nr), m.ir.push_back(i % p.nr);
-}
-
-/* Times of all points to all positions of a side, seconds. */
-static void times(made &m, int side)
-{
-  const problem &p = m.p;
-  const std::vector<double> &at = side ? m.rec : m.src;
-  int n = side ? p.nr : p.ns;
-  std::vector<double> &t = m.trav[side];
-  t.resize((size_t)m.ni * n);
-#pragma omp parallel for
-  for (int64_t i = 0; i < m.ni; i++) {
-    double z = (double)(i % p.n[2]) * p.d[2], x = (double)(i / p.n[2] % p.n[1]) * p.d[1], y = (double)(i / p.n[2] / p.n[1]) * p.d[0];
-    double v = velocity(m, i);
-    for (int k = 0; k < n; k++) {
-      double dy = y - at[(size_t)k], dx = x - at[(size_t)(n + k)], dz = z - at[(size_t)(2 * n + k)], r;
-      if (p.mode == MOHO_KIRCHHOFF_TIME) r = sqrt(z * z / 4 + (dy * dy + dx * dx) / (v * v));
-      else r = sqrt(dx * dx + dy * dy + dz * dz) / v;
-      if (p.byot == 4) r = floor(r / p.dt) * p.dt;
-      if (p.byot == 3 && (i / p.n[2] % 7 == 3 || (k + i) % 53 == 0)) r = (i + k) % 2 ? NAN : INFINITY;
-      t[(size_t)(i * n + k)] = p.byot ? (double)(p.byot == 2 ? r : (float)r) : r;
-    }
-  }
-}
-
-static void make_problem(made &m, const problem &p, moho_dtype type)
-{
-  m.p = p;
-  m.ni = (int64_t)p.n[0] * p.n[1] * p.n[2];
-  m.vel.assign(1, 2000);
-  if (p.vel == 1) for (int i = 0; i < p.n[2]; i++) { if (!i) m.vel.clear(); m.vel.push_back(1500 + 7 * i); }
-  if (p.vel == 2) for (int64_t i = 0; i < m.ni; i++) { if (!i) m.vel.clear(); m.vel.push_back(1500 + 7 * (double)(i % p.n[2]) + (double)(i / p.n[2])); }
-  positions(m);
-  traces(m);
-  times(m, 0), times(m, 1);
-  moho_kirchhoff_desc d = {};
-  d.type = type, d.mode = p.byot ? MOHO_KIRCHHOFF_BYOT : p.mode;
-  for (int i = 0; i < 3; i++) d.n[i] = p.n[i], d.d[i] = p.d[i];
-  d.ns = p.ns, d.nr = p.nr, d.src = m.src.data(), d.rec = m.rec.data(), d.shared = p.shared;
-  d.ntraces = m.traces;
-  if (p.list) d.isrc = m.is.data(), d.irec = m.ir.data();
-  d.nt = p.nt, d.t0 = p.t0, d.dt = p.dt, d.vel = m.vel.data(), d.nvel = (int64_t)m.vel.size();
-  d.aperture = p.amax > 0, d.amin = p.amin, d.amax = p.amax;
-  for (int i = 0; p.byot && i < 2; i++) {
-    int n = i ? p.nr : p.ns;
-    moho_array *a = &m.arr[i];
-    memset(a, 0, sizeof *a), memset(&m.blk[i], 0, sizeof m.blk[i]);
-    a->block = &m.blk[i], a->ctx = &ctx, a->shape.n = 2, a->shape.d[0] = m.ni, a->shape.d[1] = n;
-    a->type = p.byot == 2 ? MOHO_F64 : MOHO_F32;
-    a->stride[0] = n, a->stride[1] = 1;
-    size_t bytes = m.trav[i].size() * host_size(a->type);
-    CK(cudaMalloc(&m.blk[i].p, bytes));
-    if (p.byot == 2) {
-      std::vector<double> t(m.trav[i].size());
-      for (int64_t q = 0; q < m.ni; q++) for (int k = 0; k < n; k++) t[(size_t)(k * m.ni + q)] = m.trav[i][(size_t)(q * n + k)];
-      a->stride[0] = 1, a->stride[1] = m.ni;
-      CK(cudaMemcpy(m.blk[i].p, t.data(), bytes, cudaMemcpyHostToDevice));
-    } else {
-      std::vector<float> t(m.trav[i].begin(), m.trav[i].end());
-      CK(cudaMemcpy(m.blk[i].p, t.data(), bytes, cudaMemcpyHostToDevice));
-    }
-    d.trav[i] = a;
-  }
-  m.d = d;
-  CK(K->make(&ctx, &m.d, &m.plan));
-  const char *slices = getenv("SLICES");
-  if (slices) m.plan->adj_slices = atoi(slices);
-}
-
-static void drop(made &m)
-{
-  K->free(m.plan);
-  for (int i = 0; m.p.byot && i < 2; i++) cudaFree(m.blk[i].p);
-}
-
-/* ---- reference ------------------------------------------------------------------------------ */
-
-/* Inside the record is decided on the table's grid of times, the fraction is the exact one. */
-static bool where(const made &m, int64_t i, int64_t s, int64_t r, int *k, double *f)
-{
-  const problem &p = m.p;
-  int frac = m.d.type == MOHO_F32 ? 23 : 40;
-  double us = (m.trav[0][(size_t)(i * p.ns + s)] - p.t0 / 2) / p.dt, ur = (m.trav[1][(size_t)(i * p.nr + r)] - p.t0 / 2) / p.dt;
-  if (!isfinite(us) || !isfinite(ur)) return false;
-  int64_t t = llrint(ldexp(us, frac)) + llrint(ldexp(ur, frac));
-  if (t < 0 || t > (int64_t)(p.nt - 1) << frac) return false;
-  *k = (int)(t >> frac);
-  *f = std::min(std::max(us + ur - *k, 0.), 1.);
-  return true;
-}
-
-static double weight(const made &m, int64_t i, int64_t s, int64_t r)
-{
-  const problem &p = m.p;
-  if (!(p.amax > 0)) return 1;
-  double z = (double)(i % p.n[2]) * p.d[2], x = (double)(i / p.n[2] % p.n[1]) * p.d[1], y = (double)(i / p.n[2] / p.n[1]) * p.d[0];
-  double my = (m.src[(size_t)s] + m.rec[(size_t)r]) / 2, mx = (m.src[(size_t)(p.ns + s)] + m.rec[(size_t)(p.nr + r)]) / 2;
-  double mz = (m.src[(size_t)(2 * p.ns + s)] + m.rec[(size_t)(2 * p.nr + r)]) / 2, v = velocity(m, i);
-  double deep = p.mode == MOHO_KIRCHHOFF_TIME ? fmax(v * z / 2, v * p.d[2] / 2) : fmax(z - mz, p.d[2]), q = hypot(x - mx, y - my) / deep;
-  if (!(q < p.amax)) return 0;
-  if (q < p.amin) return 1;
-  int j = std::min((int)(20 * (q - p.amin) / (p.amax - p.amin)), 19);
-  return j ? (1 + cos(M_PI * (j - 1) / 19)) / 2 : 1;
-}
-
-static std::vector<double> reference(const made &m, moho_dir dir, const std::vector<double> &x)
-{
-  int nt = m.p.nt;
-  std::vector<double> y((size_t)(dir == MOHO_FWD ? m.traces * nt : m.ni), 0.);
-  if (dir == MOHO_FWD) {
-#pragma omp parallel for schedule(dynamic)
-    for (int64_t t = 0; t < m.traces; t++)
-      for (int64_t i = 0; i < m.ni; i++) {
-        int k;
-        double f, w;
-        if (!where(m, i, m.is[(size_t)t], m.ir[(size_t)t], &k, &f) || !(w = weight(m, i, m.is[(size_t)t], m.ir[(size_t)t]))) continue;
-        y[(size_t)(t * nt + k)] += w * (1 - f) * x[(size_t)i];
-        if (k + 1 < nt) y[(size_t)(t * nt + k + 1)] += w * f * x[(size_t)i];
-      }
-  } else {
-#pragma omp parallel for schedule(dynamic, 16)
-    for (int64_t i = 0; i < m.ni; i++) {
-      double sum = 0;
-      for (int64_t t = 0; t < m.traces; t++) {
-        int k;
-        double f, w;
-        if (!where(m, i, m.is[(size_t)t], m.ir[(size_t)t], &k, &f) || !(w = weight(m, i, m.is[(size_t)t], m.ir[(size_t)t]))) continue;
-        sum += w * ((1 - f) * x[(size_t)(t * nt + k)] + (k + 1 < nt ? f * x[(size_t)(t * nt + k + 1)] : 0));
-      }
-      y[(size_t)i] = sum;
-    }
-  }
-  return y;
-}
+#include "bench_kirchhoff.cuh"
 
 /* ---- applying -------------------------------------------------------------------------------- */
 
@@ -303,10 +111,19 @@ template<typename R> struct runner {
   int64_t ld;
   dev<R> x, y, rows;
   dev<char> work;
-  explicit runner(const made &q) : m(q), ld(K->ld(q.plan)), x((size_t)q.ni), y((size_t)(q.traces * q.p.nt)), rows((size_t)(q.traces * K->ld(q.plan))),
-    work(std::max(K->work(q.plan, MOHO_FWD), K->work(q.plan, MOHO_ADJ))) {}
-  void forward(double alpha, bool add, int64_t shift) { CK(K->forward(m.plan, &lane, x.p, alpha, add, shift, y.p, m.p.nt, work.p)); }
-  void adjoint(double alpha, bool add, int64_t shift) { CK(K->adjoint(m.plan, &lane, y.p, shift, rows.p, alpha, add, x.p, work.p)); }
+  explicit runner(const made &q)
+      : m(q), ld(K->ld(q.plan)), x((size_t)q.ni), y((size_t)(q.traces * q.p.nt)),
+        rows((size_t)(q.traces * K->ld(q.plan))), work(std::max(K->work(q.plan, MOHO_FWD), K->work(q.plan, MOHO_ADJ)))
+  {
+  }
+  void forward(double alpha, bool add, int64_t shift)
+  {
+    CK(K->forward(m.plan, &lane, x.p, alpha, add, shift, y.p, m.p.nt, work.p));
+  }
+  void adjoint(double alpha, bool add, int64_t shift)
+  {
+    CK(K->adjoint(m.plan, &lane, y.p, shift, rows.p, alpha, add, x.p, work.p));
+  }
   void adjoint_rows(double alpha) { CK(K->adjoint(m.plan, &lane, NULL, 0, rows.p, alpha, false, x.p, work.p)); }
 };
 
@@ -336,7 +153,10 @@ template<typename R> static std::vector<R> mixed(const std::vector<R> &a)   /* a
   for (size_t i = 0; i < a.size(); i++) r[i] = (R)((na > 0 ? (double)a[i] / na : 0) + (double)r[i] / nr);
   return r;
 }
-template<typename R> static bool same(const std::vector<R> &a, const std::vector<R> &b) { return memcmp(a.data(), b.data(), a.size() * sizeof(R)) == 0; }
+template <typename R> static bool same(const std::vector<R> &a, const std::vector<R> &b)
+{
+  return memcmp(a.data(), b.data(), a.size() * sizeof(R)) == 0;
+}
 
 static int failures, checks;
 static void expect(const made &m, const char *what, double got, double limit)
@@ -347,7 +167,8 @@ static void expect(const made &m, const char *what, double got, double limit)
   printf("FAIL %s %s: %s %.3g above %.3g\n", m.p.name, m.d.type == MOHO_F32 ? "f32" : "f64", what, got, limit);
 }
 
-template<typename R> static std::vector<double> shifted(const made &m, const std::vector<R> &y, int64_t by)   /* y[t + by] */
+template <typename R>
+static std::vector<double> shifted(const made &m, const std::vector<R> &y, int64_t by) /* y[t + by] */
 {
   std::vector<double> v(y.size(), 0.);
   for (int64_t i = 0; i < m.traces; i++)
@@ -383,7 +204,8 @@ template<typename R> static void check(const problem &p, bool print)
   double ea = distance(z, rz);
   expect(m, "adjoint differs from the reference by", ea, tol);
   expect(m, "adjoint runs differ", same(z, z2) ? 0 : 1, 0);
-  double lhs = dot(y, v), rhs = dot(x, z), scale = sqrt(dot(y, y) * dot(v, v)), ed = scale > 0 ? fabs(lhs - rhs) / scale : fabs(lhs - rhs);
+  double lhs = dot(y, v), rhs = dot(x, z), scale = sqrt(dot(y, y) * dot(v, v)),
+         ed = scale > 0 ? fabs(lhs - rhs) / scale : fabs(lhs - rhs);
   expect(m, "dot test is off by", ed, tight);
   std::vector<R> x2 = normal<R>((size_t)m.ni, false);
   r.x.put(x2), r.rows.poison(), r.adjoint(2, true, p.shift), z2 = r.x.get();
@@ -397,55 +219,14 @@ template<typename R> static void check(const problem &p, bool print)
   r.rows.put(rows), r.x.poison(), r.adjoint_rows(1), z2 = r.x.get();
   expect(m, "adjoint of rows differs", same(z, z2) ? 0 : 1, 0);
   if (print)
-    printf("%-22s %s fwd %s %.2e  adj %s %.2e  dot %.1e  panels %dx%dx%d of %d, items %d, tile %dx%dx%d\n", p.name, sizeof(R) == 4 ? "f32" : "f64",
-           m.plan->fast_forward ? m.plan->long_sum ? "fast64" : "fast" : "plain", ef, m.plan->fast_adjoint ? "fast" : "plain", ea, ed, m.plan->panel.count[0],
-           m.plan->panel.count[1], m.plan->panel.count[2], m.plan->panel.per, m.plan->items, m.plan->tile.size[0], m.plan->tile.size[1], m.plan->tile.size[2]);
+    printf("%-22s %s fwd %s %.2e  adj %s %.2e  dot %.1e  panels %dx%dx%d of %d, items %d, tile %dx%dx%d\n", p.name,
+           sizeof(R) == 4 ? "f32" : "f64", m.plan->fast_forward ? m.plan->long_sum ? "fast64" : "fast" : "plain", ef,
+           m.plan->fast_adjoint ? "fast" : "plain", ea, ed, m.plan->panel.count[0], m.plan->panel.count[1],
+           m.plan->panel.count[2], m.plan->panel.per, m.plan->items, m.plan->tile.size[0], m.plan->tile.size[1],
+           m.plan->tile.size[2]);
   fflush(stdout);
   drop(m);
 }
-
-static const moho_kirchhoff_mode TIME = MOHO_KIRCHHOFF_TIME;
-static const problem problems[] = {
-  { .name = "plain 2-D", .n = { 1, 37, 23 }, .d = { 10, 10, 10 }, .ns = 3, .nr = 5, .nt = 101, .dt = .004, .shift = 3 },
-  { .name = "2-D", .n = { 1, 101, 67 }, .d = { 10, 10, 10 }, .ns = 13, .nr = 45, .nt = 301, .dt = .004, .shift = -7 },
-  { .name = "2-D spiky", .n = { 1, 201, 147 }, .d = { 10, 10, 10 }, .ns = 11, .nr = 35, .nt = 601, .dt = .004, .spiky = true },
-  { .name = "one source", .n = { 1, 61, 43 }, .d = { 10, 10, 10 }, .ns = 1, .nr = 67, .nt = 201, .dt = .004 },
-  { .name = "one receiver", .n = { 1, 61, 43 }, .d = { 10, 10, 10 }, .ns = 71, .nr = 1, .nt = 201, .dt = .004 },
-  { .name = "one point", .n = { 1, 1, 1 }, .d = { 10, 10, 10 }, .ns = 7, .nr = 9, .nt = 50, .dt = .004, .shift = 2 },
-  { .name = "one trace", .n = { 1, 77, 55 }, .d = { 10, 10, 10 }, .ns = 1, .nr = 1, .nt = 222, .dt = .004 },
-  { .name = "one row", .n = { 1, 501, 1 }, .d = { 10, 10, 10 }, .ns = 5, .nr = 12, .nt = 700, .dt = .004 },
-  { .name = "one column", .n = { 1, 1, 333 }, .d = { 10, 10, 10 }, .ns = 5, .nr = 12, .nt = 700, .dt = .004 },
-  { .name = "long traces", .n = { 1, 41, 37 }, .d = { 10, 10, 10 }, .ns = 3, .nr = 11, .nt = 20000, .dt = .001 },
-  { .name = "short traces", .n = { 1, 101, 67 }, .d = { 10, 10, 10 }, .ns = 3, .nr = 33, .nt = 20, .dt = .004, .shift = 1 },
-  { .name = "one sample", .n = { 1, 31, 17 }, .d = { 10, 10, 10 }, .ns = 3, .nr = 5, .nt = 1, .dt = .004 },
-  { .name = "two samples", .n = { 1, 31, 17 }, .d = { 10, 10, 10 }, .ns = 3, .nr = 5, .nt = 2, .dt = .04 },
-  { .name = "late start", .n = { 1, 91, 67 }, .d = { 10, 10, 10 }, .ns = 5, .nr = 35, .nt = 151, .dt = .004, .t0 = .31 },
-  { .name = "early start", .n = { 1, 91, 67 }, .d = { 10, 10, 10 }, .ns = 5, .nr = 35, .nt = 251, .dt = .004, .t0 = -.2 },
-  { .name = "fine 2 ms", .n = { 1, 101, 87 }, .d = { 10, 10, 10 }, .ns = 9, .nr = 33, .nt = 801, .dt = .002 },
-  { .name = "fine 1 ms", .n = { 1, 101, 87 }, .d = { 10, 10, 10 }, .ns = 9, .nr = 33, .nt = 1601, .dt = .001 },
-  { .name = "fine 0.1 ms", .n = { 1, 41, 37 }, .d = { 10, 10, 10 }, .ns = 5, .nr = 33, .nt = 4001, .dt = .0001 },
-  { .name = "finest 2 us", .n = { 1, 31, 17 }, .d = { 10, 10, 10 }, .ns = 3, .nr = 9, .nt = 200001, .dt = .000002 },
-  { .name = "3-D", .n = { 13, 21, 17 }, .d = { 12, 10, 8 }, .ns = 5, .nr = 29, .nt = 151, .dt = .004 },
-  { .name = "3-D larger", .n = { 43, 51, 37 }, .d = { 12, 10, 8 }, .ns = 6, .nr = 40, .nt = 251, .dt = .004, .spiky = true },
-  { .name = "streamer", .n = { 1, 91, 47 }, .d = { 10, 10, 10 }, .ns = 21, .nr = 65, .nt = 251, .dt = .004, .list = 1, .shift = 4 },
-  { .name = "zero offset", .n = { 1, 91, 47 }, .d = { 10, 10, 10 }, .ns = 75, .nr = 75, .nt = 251, .dt = .004, .list = 2 },
-  { .name = "zero offset shared", .n = { 1, 91, 47 }, .d = { 10, 10, 10 }, .ns = 75, .nr = 75, .nt = 251, .dt = .004, .list = 2, .shared = true },
-  { .name = "random traces", .n = { 1, 91, 47 }, .d = { 10, 10, 10 }, .ns = 25, .nr = 33, .nt = 251, .dt = .004, .list = 3, .shift = -2 },
-  { .name = "3-D random traces", .n = { 13, 21, 17 }, .d = { 12, 10, 8 }, .ns = 15, .nr = 29, .nt = 151, .dt = .004, .list = 3 },
-  { .name = "own times f32", .n = { 1, 77, 47 }, .d = { 10, 10, 10 }, .ns = 5, .nr = 33, .nt = 251, .dt = .004, .byot = 1 },
-  { .name = "own times f64 turned", .n = { 1, 77, 47 }, .d = { 10, 10, 10 }, .ns = 5, .nr = 33, .nt = 251, .dt = .004, .byot = 2 },
-  { .name = "times with gaps", .n = { 1, 77, 47 }, .d = { 10, 10, 10 }, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .byot = 3 },
-  { .name = "gaps, 2 ms", .n = { 1, 77, 47 }, .d = { 10, 10, 10 }, .ns = 11, .nr = 33, .nt = 251, .dt = .002, .byot = 3 },
-  { .name = "gaps, list", .n = { 1, 77, 47 }, .d = { 10, 10, 10 }, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .list = 1, .byot = 3 },
-  { .name = "whole samples", .n = { 1, 77, 47 }, .d = { 10, 10, 10 }, .ns = 11, .nr = 33, .nt = 81, .dt = .0078125, .byot = 4 },
-  { .name = "whole samples, start", .n = { 1, 77, 47 }, .d = { 10, 10, 10 }, .ns = 11, .nr = 33, .nt = 41, .dt = .0078125, .t0 = .3125, .byot = 4 },
-  { .name = "time", .n = { 1, 77, 147 }, .d = { 10, 10, .004 }, .ns = 5, .nr = 33, .nt = 251, .dt = .004, .mode = TIME },
-  { .name = "time v(t)", .n = { 1, 77, 147 }, .d = { 10, 10, .004 }, .ns = 5, .nr = 33, .nt = 251, .dt = .004, .mode = TIME, .vel = 1 },
-  { .name = "time v(x, t) 3-D", .n = { 11, 27, 47 }, .d = { 11, 10, .004 }, .ns = 5, .nr = 33, .nt = 151, .dt = .004, .mode = TIME, .vel = 2 },
-  { .name = "aperture", .n = { 1, 91, 67 }, .d = { 10, 10, 10 }, .ns = 5, .nr = 35, .nt = 251, .dt = .004, .amin = .4, .amax = .83 },
-  { .name = "aperture 3-D", .n = { 13, 21, 17 }, .d = { 12, 10, 8 }, .ns = 5, .nr = 29, .nt = 151, .dt = .004, .amin = .41, .amax = .93 },
-  { .name = "aperture time", .n = { 1, 77, 147 }, .d = { 10, 10, .004 }, .ns = 5, .nr = 33, .nt = 251, .dt = .004, .mode = TIME, .vel = 1, .amin = .5, .amax = .77 },
-};
 
 static void check_all(const char *only)
 {
@@ -481,9 +262,10 @@ template<typename R> static void measure(const problem &p, double seconds, bool 
   runner<R> r(m);
   double updates = (double)m.traces * (double)m.ni;
   std::vector<R> x = normal<R>((size_t)m.ni, p.spiky), d = normal<R>((size_t)(m.traces * p.nt), false);
-  printf("%-14s %s %.3g updates, panels %dx%dx%d of %d%s, slices %d, items %d, tables %.0f MiB, work %.0f MiB\n", p.name, sizeof(R) == 4 ? "f32" : "f64", updates,
-         m.plan->panel.count[0], m.plan->panel.count[1], m.plan->panel.count[2], m.plan->panel.per, m.plan->long_sum ? " long" : "", m.plan->adj_slices,
-         m.plan->items, (double)K->table_bytes(m.plan) / 1048576, (double)r.work.n / 1048576);
+  printf("%-14s %s %.3g updates, panels %dx%dx%d of %d%s, slices %d, items %d, tables %.0f MiB, work %.0f MiB\n",
+         p.name, sizeof(R) == 4 ? "f32" : "f64", updates, m.plan->panel.count[0], m.plan->panel.count[1],
+         m.plan->panel.count[2], m.plan->panel.per, m.plan->long_sum ? " long" : "", m.plan->adj_slices, m.plan->items,
+         (double)K->table_bytes(m.plan) / 1048576, (double)r.work.n / 1048576);
   for (int dir = 0; dir < 2; dir++) {
     r.x.put(x), r.y.put(d);
     auto f = [&] { dir ? r.adjoint(1, false, 0) : r.forward(1, false, 0); };
@@ -492,10 +274,11 @@ template<typename R> static void measure(const problem &p, double seconds, bool 
     for (int i = 0; i < 10; i++) t.push_back(run_for(f, 1));
     std::sort(t.begin(), t.end());
     double median = (t[4] + t[5]) / 2, whole = run_for(f, (int)(seconds / median) + 1) / ((int)(seconds / median) + 1);
-    printf("  %s: %.1f Gupd/s median (%.3f ms, best %.1f), %.1f sustained", dir ? "adjoint" : "forward", updates / median * 1e-9, median * 1e3,
-           updates / t[0] * 1e-9, updates / whole * 1e-9);
+    printf("  %s: %.1f Gupd/s median (%.3f ms, best %.1f), %.1f sustained", dir ? "adjoint" : "forward",
+           updates / median * 1e-9, median * 1e3, updates / t[0] * 1e-9, updates / whole * 1e-9);
     if (verify) {
-      std::vector<double> want = dir ? reference(m, MOHO_ADJ, std::vector<double>(d.begin(), d.end())) : reference(m, MOHO_FWD, std::vector<double>(x.begin(), x.end()));
+      std::vector<double> want = dir ? reference(m, MOHO_ADJ, std::vector<double>(d.begin(), d.end()))
+                                     : reference(m, MOHO_FWD, std::vector<double>(x.begin(), x.end()));
       printf(", error %.2e", dir ? distance(r.x.get(), want) : distance(r.y.get(), want));
     }
     printf("\n");
@@ -506,10 +289,11 @@ template<typename R> static void measure(const problem &p, double seconds, bool 
 
 static void time_all(double seconds, bool verify)
 {
-  problem large = { .name = "large", .n = { 1, 500, 250 }, .d = { 10, 10, 10 }, .ns = 96, .nr = 320, .nt = 1001, .dt = .004 };
-  problem small = { .name = "small", .n = { 1, 300, 150 }, .d = { 10, 10, 10 }, .ns = 40, .nr = 90, .nt = 1001, .dt = .004 };
-  problem cube = { .name = "3-D", .n = { 100, 100, 100 }, .d = { 10, 10, 10 }, .ns = 64, .nr = 400, .nt = 1001, .dt = .004 };
-  problem spiky = small, fine = large, stream_ = large, zero = small, time = small, lone = large, flat = small, aperture = small;
+  problem large = {.name = "large", .n = {1, 500, 250}, .d = {10, 10, 10}, .ns = 96, .nr = 320, .nt = 1001, .dt = .004};
+  problem small = {.name = "small", .n = {1, 300, 150}, .d = {10, 10, 10}, .ns = 40, .nr = 90, .nt = 1001, .dt = .004};
+  problem cube = {.name = "3-D", .n = {100, 100, 100}, .d = {10, 10, 10}, .ns = 64, .nr = 400, .nt = 1001, .dt = .004};
+  problem spiky = small, fine = large, stream_ = large, zero = small, time = small, lone = large, flat = small,
+          aperture = small;
   spiky.name = "small spiky", spiky.spiky = true;
   fine.name = "2 ms", fine.ns = 48, fine.nt = 2001, fine.dt = .002;
   stream_.name = "streamer", stream_.list = 1;

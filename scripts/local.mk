@@ -15,6 +15,7 @@ EXTRA_DIST += %D%/demo
 EXTRA_DIST += %D%/gpu-check
 EXTRA_DIST += %D%/new-operator
 EXTRA_DIST += %D%/bench %D%/bench.lua %D%/bench-pylops.py
+EXTRA_DIST += %D%/bench_kirchhoff.cu %D%/bench_kirchhoff.cuh
 EXTRA_DIST += %D%/bench_ops.lua %D%/bench_ops.py
 EXTRA_DIST += %D%/bench_arrays.lua %D%/bench_arrays.py
 

@@ -1,0 +1,184 @@
+/* Panels of the fast forward: how the image is cut, what a cell can hold, the work area. */
+#include <math.h>
+#include <stdlib.h>
+#include "kirchhoff_cuda_panels.cuh"
+
+static size_t up(size_t n) { return (n + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN; }
+
+int64_t kc_forward_rows(const moho_kirchhoff *k, int g0, int g1)
+{
+  int64_t na = k->fwd_swap ? k->geo.nr : k->geo.ns, nb = k->fwd_swap ? k->geo.ns : k->geo.nr;
+  if (k->full) return ((int64_t)g1 * KC_FWD < na ? (int64_t)g1 * KC_FWD : na) * nb - (int64_t)g0 * KC_FWD * nb;
+  int64_t end = (int64_t)g1 * KC_FWD * 32;
+  return (end < k->ntraces ? end : k->ntraces) - (int64_t)g0 * KC_FWD * 32;
+}
+
+static void cut(const moho_kirchhoff *k, const int count[3], kc_boxes *b)
+{
+  int64_t per = 1;
+  b->n = 1;
+  for (int i = 0; i < 3; i++) {
+    b->size[i] = (k->geo.n[i] + count[i] - 1) / count[i];
+    b->count[i] = (k->geo.n[i] + b->size[i] - 1) / b->size[i];
+    b->patch[i] = 0;
+    b->n *= b->count[i];
+    per *= b->size[i];
+  }
+  b->per = (int)((per + KC_CHUNK_POINTS - 1) / KC_CHUNK_POINTS * KC_CHUNK_POINTS);
+}
+
+static double points(const kc_boxes *b) { return (double)b->size[0] * b->size[1] * b->size[2]; }
+
+/* Relative cost of an application on one large device: waves of blocks, each its points and its flush. */
+static double cost(const moho_kirchhoff *k, const kc_boxes *b)
+{
+  double units = (double)b->n * k->fwd_groups * (k->full ? ((k->fwd_swap ? k->geo.ns : k->geo.nr) + 31) / 32 : 1);
+  int chunks = b->per / KC_CHUNK_POINTS, left = chunks % 32; /* 32 warps: what is left over makes a round of its own */
+  return ceil(units / 132) * ((chunks - left) * KC_CHUNK_POINTS + (left ? 300 + 24 * left : 0) + 700);
+}
+
+static moho_status try_cut(moho_kirchhoff *k, const int count[3], bool *fits, int *highest)
+{
+  kc_boxes b;
+  bool bad;
+  moho_block *tmp;
+  cut(k, count, &b);
+  MOHO_TRY(moho_block_new(k->ctx, (size_t)b.n * (size_t)k->geo.nside * sizeof(kc_span), &tmp));
+  moho_status st = kc_spans(k, &b, false, (kc_span *)tmp->p, highest, &bad);
+  moho_block_unref(tmp);
+  *fits = *highest + 3 <= (bad ? KC_HALF : KC_ROWS - KC_DUMP);
+  k->masked |= bad;
+  return st;
+}
+
+/* The fewest panels that fit the windows, then a few more where that fills the waves better. Not fast: no panel worth
+ * it fits. */
+moho_status kc_forward_plan(moho_kirchhoff *k)
+{
+  const kc_geo *g = &k->geo;
+  k->fwd_swap = k->full && (double)g->nr / ((g->nr + 31) / 32 * 32) * g->ns / ((g->ns + 3) / 4 * 4) * 1.1 <
+                             (double)g->ns / ((g->ns + 31) / 32 * 32) * g->nr / ((g->nr + 3) / 4 * 4);
+  int na = k->fwd_swap ? g->nr : g->ns;
+  k->fwd_groups = k->full ? (na + KC_FWD - 1) / KC_FWD : (int)((k->ntraces + KC_FWD * 32 - 1) / (KC_FWD * 32));
+  int count[3] = { 1, 1, 1 };
+  double h[3] = { g->d[0], g->d[1], g->d[2] };
+  if (g->mode == MOHO_KIRCHHOFF_TIME) h[2] = h[1];
+  kc_boxes b;
+  bool fits = false;
+  for (;;) {
+    cut(k, count, &b);
+    int highest = 0;
+    if (b.per <= KC_PANEL) MOHO_TRY(try_cut(k, count, &fits, &highest));
+    if (fits) break;
+    if (points(&b) <= 64) {
+      k->fast_forward = false;
+      return MOHO_OK;
+    }
+    /* the longest side shorter: at once by as much as it is too long */
+    int i = 0;
+    for (int j = 1; j < 3; j++)
+      if ((b.size[j] - 1) * h[j] > (b.size[i] - 1) * h[i]) i = j;
+    double over = b.per > KC_PANEL ? (double)b.per / KC_PANEL : highest / (double)(KC_ROWS - KC_DUMP);
+    int next = over > 2 ? (int)(count[i] * fmin(sqrt(over), 2)) : 0;
+    count[i] = next > count[i] ? next : count[i] + 1;
+    while (count[i] < g->n[i] && (g->n[i] + count[i] - 1) / count[i] >= b.size[i]) count[i]++;
+  }
+  int best[3] = { count[0], count[1], count[2] };
+  double least = cost(k, &b);
+  for (int y = 0; y < 3; y++)
+    for (int x = 0; x < 4; x++)
+      for (int z = 0; z < 4; z++) {
+        int c[3] = { count[0] + y, count[1] + x, count[2] + z }, highest;
+        if (c[0] > g->n[0] || c[1] > g->n[1] || c[2] > g->n[2]) continue;
+        cut(k, c, &b);
+        if (cost(k, &b) > least * 0.98 || b.per > KC_PANEL) continue;
+        MOHO_TRY(try_cut(k, c, &fits, &highest));
+        if (fits) least = cost(k, &b), best[0] = c[0], best[1] = c[1], best[2] = c[2];
+      }
+  cut(k, best, &k->panel);
+  MOHO_TRY(kc_block(k, (size_t)k->panel.n * (size_t)g->nside * sizeof(kc_span), NULL, (void **)&k->panel_span));
+  int highest;
+  MOHO_TRY(kc_spans(k, &k->panel, false, k->panel_span, &highest, &k->masked));
+  MOHO_TRY(kc_block(k, (size_t)(k->panel.n + 1) * sizeof(double), NULL, (void **)&k->cell));
+  k->long_sum = true;
+  k->fwd_chunk = k->fwd_groups;
+  while (k->fwd_chunk > 1 && (size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * 8 > KC_CHUNK)
+    k->fwd_chunk = (k->fwd_chunk + 1) / 2;
+  return MOHO_OK;
+}
+
+kc_forward_layout kc_forward_layout_of(const moho_kirchhoff *k)
+{
+  kc_forward_layout l;
+  size_t parts = (size_t)k->panel.n * (size_t)((k->panel.per + KC_PART - 1) / KC_PART);
+  l.x = 0;
+  l.part = l.x + up((size_t)k->panel.n * (size_t)k->panel.per * sizeof(int));
+  l.scale = l.part + up(parts * sizeof(kc_stats));
+  l.unit = l.scale + up((size_t)k->panel.n * sizeof(kc_scale));
+  l.done = l.unit + MOHO_ALIGN;
+  l.sum = l.done + MOHO_ALIGN;
+  l.end = l.sum + (size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * (k->long_sum ? 8 : 4);
+  return l;
+}
+
+size_t kc_forward_work(const moho_kirchhoff *k) { return kc_forward_layout_of(k).end; }
+
+__global__ void largest_kernel(int64_t n, const int *__restrict__ sum, int *most)
+{
+  int v = 0;
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
+    v = max(v, sum[i]);
+  v = __reduce_max_sync(~0u, v);
+  if ((threadIdx.x & 31) == 0 && v > 0) atomicMax(most, v);
+}
+
+/* An application to an image of ones: largest cells of the panels, and behind them of all. */
+static moho_status ones(const moho_kirchhoff *k, cudaStream_t st, char *work, int *most)
+{
+  kc_forward_layout l = kc_forward_layout_of(k);
+  CUDA_TRY(cudaMemsetAsync(most, 0, ((size_t)k->panel.n + 1) * sizeof *most, st));
+  CUDA_TRY(cudaMemsetAsync(work + l.done, 0, MOHO_ALIGN, st));
+  MOHO_TRY(kc_prepare(k, st, NULL, NULL, work));
+  for (int g = 0; g < k->fwd_groups; g += k->fwd_chunk) {
+    int n = k->fwd_groups - g < k->fwd_chunk ? k->fwd_groups - g : k->fwd_chunk;
+    int64_t cells = kc_forward_rows(k, g, g + n) * k->nt;
+    CUDA_TRY(cudaMemsetAsync(work + l.sum, 0, (size_t)cells * sizeof(int), st));
+    MOHO_TRY(kc_forward_launch(k, st, work, g, n, false, most));
+    largest_kernel<<<1024, 256, 0, st>>>(cells, (const int *)(work + l.sum), most + k->panel.n);
+    CUDA_LAUNCHED("kirchhoff largest");
+  }
+  return MOHO_OK;
+}
+
+/* Largest cells of F(1), by an application to an image of ones; rounding adds at most half a unit a point. */
+moho_status kc_forward_bound(moho_kirchhoff *k, cudaStream_t st)
+{
+  int n = k->panel.n;
+  moho_block *tmp = NULL, *out = NULL;
+  int *most = (int *)calloc((size_t)n + 1, sizeof *most);
+  double *cell = (double *)calloc((size_t)n + 1, sizeof *cell), unit = 0, all = 0;
+  k->long_sum = false;
+  moho_status r = most && cell ? MOHO_OK : moho_fail(MOHO_ENOMEM, "out of memory for bounds of %d panels", n);
+  if (r == MOHO_OK) r = moho_block_new(k->ctx, kc_forward_work(k), &tmp);
+  if (r == MOHO_OK) r = moho_block_new(k->ctx, ((size_t)n + 1) * sizeof(int), &out);
+  if (r == MOHO_OK) r = ones(k, st, (char *)tmp->p, (int *)out->p);
+  cudaError_t e = cudaSuccess;
+  if (r == MOHO_OK) e = cudaMemcpyAsync(most, out->p, ((size_t)n + 1) * sizeof(int), cudaMemcpyDeviceToHost, st);
+  if (r == MOHO_OK && e == cudaSuccess)
+    e = cudaMemcpyAsync(&unit, (char *)tmp->p + kc_forward_layout_of(k).unit, sizeof unit, cudaMemcpyDeviceToHost, st);
+  if (r == MOHO_OK && e == cudaSuccess) e = cudaStreamSynchronize(st);
+  if (r == MOHO_OK && e != cudaSuccess) r = cuda_failed(e, "bounds of the forward sums");
+  moho_block_unref(tmp), moho_block_unref(out);
+  if (r == MOHO_OK) {
+    for (int i = 0; i < n; i++) cell[i] = (most[i] + 0.5 * k->panel.per) / 16384 + 1e-6;
+    all = most[n] * unit + (0.5 * k->panel.per / 16384 + unit) * n + 1e-6;
+    cell[n] = all;
+    /* 32-bit sums where their rounding stays small beside an average cell, for an image of normal numbers */
+    double average = fmax((double)k->ni / (double)k->nt, 1);
+    k->long_sum = 0.3 * sqrt((double)n) * all * 4.5 / 2147483648. / sqrt(average) > 1.2e-6;
+    if (cudaMemcpyAsync(k->cell, cell, ((size_t)n + 1) * sizeof *cell, cudaMemcpyHostToDevice, st) != cudaSuccess ||
+        cudaStreamSynchronize(st) != cudaSuccess) r = cuda_failed(cudaGetLastError(), "bounds of the forward sums");
+  }
+  free(most), free(cell);
+  return r;
+}

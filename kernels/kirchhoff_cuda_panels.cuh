@@ -1,0 +1,29 @@
+/* Between the parts of the fast forward: panels and bounds, the image in integers, the kernel itself. */
+#ifndef MOHO_KIRCHHOFF_CUDA_PANELS_CUH
+#define MOHO_KIRCHHOFF_CUDA_PANELS_CUH
+
+#include "kirchhoff_cuda.cuh"
+
+static constexpr int KC_CHUNK_POINTS = 32;   /* of a panel, that a warp takes at a time        */
+static constexpr int KC_PART = 1024;         /* points of a panel that one block looks at      */
+
+typedef struct kc_stats { double most, sum, square; } kc_stats;   /* magnitudes of points          */
+
+typedef struct kc_scale {
+  int wide;                             /* the panel's points need the exact product           */
+  int factor;                           /* units of the sums in one of the panel, * 2^31       */
+  double units;                         /* of the panel, per 1                                 */
+} kc_scale;
+
+/* Of the work area: bytes from its start. `done` counts blocks and is cleared with the sums behind it. */
+typedef struct kc_forward_layout { size_t x, part, scale, unit, done, sum, end; } kc_forward_layout;
+
+kc_forward_layout kc_forward_layout_of(const moho_kirchhoff *k);
+int64_t kc_forward_rows(const moho_kirchhoff *k, int g0, int g1);
+/* kirchhoff_cuda_scale.cu: m NULL is an image of ones, cell NULL then. Needs `done` cleared. */
+moho_status kc_prepare(const moho_kirchhoff *k, cudaStream_t st, const float *m, const double *cell, char *work);
+/* kirchhoff_cuda_forward.cu: groups g .. g + n - 1; most: largest cells of panels, or NULL. */
+moho_status kc_forward_launch(const moho_kirchhoff *k, cudaStream_t st, char *work, int g, int n, bool long_sum,
+                              int *most);
+
+#endif

@@ -1,0 +1,394 @@
+/* Problems for bench_kirchhoff.cu, and the reference in double. Included once, behind its stand-ins for the core. */
+/* ---- problems ----------------------------------------------------------------------------- */
+
+struct problem {
+  const char *name;
+  int n[3];
+  double d[3];
+  int ns, nr, nt;
+  double dt, t0 = 0;
+  moho_kirchhoff_mode mode = MOHO_KIRCHHOFF_ANALYTIC;
+  int vel = 0;                          /* time mode: 0 one, 1 v(t), 2 v(x, t)                 */
+  int list = 0;                         /* 1 streamer, 2 zero offset, 3 at random              */
+  int byot = 0;                         /* 1 f32, 2 f64 transposed, 3 with gaps, 4 whole samples */
+  double amin = 0, amax = 0;
+  bool spiky = false, shared = false;
+  int shift = 0;
+  bool grid3 = false;                   /* receivers on a grid                                 */
+};
+
+struct made {
+  problem p;
+  int64_t ni;
+  std::vector<double> src, rec, vel, trav[2], pt[3];
+  std::vector<int64_t> is, ir;
+  moho_kirchhoff_desc d;
+  moho_array arr[2];
+  moho_block blk[2];
+  int64_t traces;
+  moho_kirchhoff *plan = NULL;
+};
+
+static std::mt19937_64 rng(7);
+
+static double velocity(const made &m, int64_t i)
+{
+  return m.vel.size() == 1                  ? m.vel[0]
+         : m.vel.size() == (size_t)m.p.n[2] ? m.vel[(size_t)(i % m.p.n[2])]
+                                            : m.vel[(size_t)i];
+}
+
+static void positions(made &m)
+{
+  const problem &p = m.p;
+  bool d3 = p.n[0] > 1;
+  double X = (p.n[1] - 1) * p.d[1], Y = (p.n[0] - 1) * p.d[0];
+  auto place = [&](std::vector<double> &v, int n, double inset, double z) {
+    v.resize((size_t)n * 3);
+    int side = p.grid3 || d3 ? (int)ceil(sqrt((double)n)) : 0;
+    for (int i = 0; i < n; i++) {
+      double fx = n > 1 ? (double)i / (n - 1) : 0.4, fy = 0;
+      if (d3)
+        fx = side > 1 ? (double)(i % side) / (side - 1) : 0.3, fy = side > 1 ? (double)(i / side) / (side - 1) : 0.6;
+      v[(size_t)i] = d3 ? fy * Y + inset : 0;
+      v[(size_t)(n + i)] = inset + fx * (X - 2 * inset);
+      v[(size_t)(2 * n + i)] = p.mode == MOHO_KIRCHHOFF_TIME ? 0 : z;
+    }
+  };
+  place(m.src, p.ns, 0, 10);
+  place(m.rec, p.nr, X > 10 ? 5 : 0, 20);
+  if (p.shared) m.rec = m.src;
+}
+
+static void traces(made &m)
+{
+  const problem &p = m.p;
+  m.is.clear(), m.ir.clear();
+  if (p.list == 1)
+    for (int s = 0; s < p.ns; s++)
+      for (int r = s; r < std::min(s + p.nr / 2, p.nr); r++) m.is.push_back(s), m.ir.push_back(r);
+  if (p.list == 2)
+    for (int s = 0; s < std::min(p.ns, p.nr); s++) m.is.push_back(s), m.ir.push_back(s);
+  if (p.list == 3)
+    for (int i = 0; i < p.ns * p.nr / 3 + 1; i++)
+      m.is.push_back((int64_t)(rng() % p.ns)), m.ir.push_back((int64_t)(rng() % p.nr));
+  m.traces = p.list ? (int64_t)m.is.size() : (int64_t)p.ns * p.nr;
+  if (!p.list)
+    for (int64_t i = 0; i < m.traces; i++) m.is.push_back(i / p.nr), m.ir.push_back(i % p.nr);
+}
+
+/* Times of all points to all positions of a side, seconds. */
+static void times(made &m, int side)
+{
+  const problem &p = m.p;
+  const std::vector<double> &at = side ? m.rec : m.src;
+  int n = side ? p.nr : p.ns;
+  std::vector<double> &t = m.trav[side];
+  t.resize((size_t)m.ni * n);
+#pragma omp parallel for
+  for (int64_t i = 0; i < m.ni; i++) {
+    double z = (double)(i % p.n[2]) * p.d[2], x = (double)(i / p.n[2] % p.n[1]) * p.d[1],
+           y = (double)(i / p.n[2] / p.n[1]) * p.d[0];
+    double v = velocity(m, i);
+    for (int k = 0; k < n; k++) {
+      double dy = y - at[(size_t)k], dx = x - at[(size_t)(n + k)], dz = z - at[(size_t)(2 * n + k)], r;
+      if (p.mode == MOHO_KIRCHHOFF_TIME) r = sqrt(z * z / 4 + (dy * dy + dx * dx) / (v * v));
+      else r = sqrt(dx * dx + dy * dy + dz * dz) / v;
+      if (p.byot == 4) r = floor(r / p.dt) * p.dt;
+      if (p.byot == 3 && (i / p.n[2] % 7 == 3 || (k + i) % 53 == 0)) r = (i + k) % 2 ? NAN : INFINITY;
+      t[(size_t)(i * n + k)] = p.byot ? (double)(p.byot == 2 ? r : (float)r) : r;
+    }
+  }
+}
+
+static void make_problem(made &m, const problem &p, moho_dtype type)
+{
+  m.p = p;
+  m.ni = (int64_t)p.n[0] * p.n[1] * p.n[2];
+  m.vel.assign(1, 2000);
+  if (p.vel == 1) for (int i = 0; i < p.n[2]; i++) { if (!i) m.vel.clear(); m.vel.push_back(1500 + 7 * i); }
+  if (p.vel == 2)
+    for (int64_t i = 0; i < m.ni; i++) {
+      if (!i) m.vel.clear();
+      m.vel.push_back(1500 + 7 * (double)(i % p.n[2]) + (double)(i / p.n[2]));
+    }
+  positions(m);
+  traces(m);
+  times(m, 0), times(m, 1);
+  moho_kirchhoff_desc d = {};
+  d.type = type, d.mode = p.byot ? MOHO_KIRCHHOFF_BYOT : p.mode;
+  for (int i = 0; i < 3; i++) d.n[i] = p.n[i], d.d[i] = p.d[i];
+  d.ns = p.ns, d.nr = p.nr, d.src = m.src.data(), d.rec = m.rec.data(), d.shared = p.shared;
+  d.ntraces = m.traces;
+  if (p.list) d.isrc = m.is.data(), d.irec = m.ir.data();
+  d.nt = p.nt, d.t0 = p.t0, d.dt = p.dt, d.vel = m.vel.data(), d.nvel = (int64_t)m.vel.size();
+  d.aperture = p.amax > 0, d.amin = p.amin, d.amax = p.amax;
+  for (int i = 0; p.byot && i < 2; i++) {
+    int n = i ? p.nr : p.ns;
+    moho_array *a = &m.arr[i];
+    memset(a, 0, sizeof *a), memset(&m.blk[i], 0, sizeof m.blk[i]);
+    a->block = &m.blk[i], a->ctx = &ctx, a->shape.n = 2, a->shape.d[0] = m.ni, a->shape.d[1] = n;
+    a->type = p.byot == 2 ? MOHO_F64 : MOHO_F32;
+    a->stride[0] = n, a->stride[1] = 1;
+    size_t bytes = m.trav[i].size() * host_size(a->type);
+    CK(cudaMalloc(&m.blk[i].p, bytes));
+    if (p.byot == 2) {
+      std::vector<double> t(m.trav[i].size());
+      for (int64_t q = 0; q < m.ni; q++)
+        for (int k = 0; k < n; k++) t[(size_t)(k * m.ni + q)] = m.trav[i][(size_t)(q * n + k)];
+      a->stride[0] = 1, a->stride[1] = m.ni;
+      CK(cudaMemcpy(m.blk[i].p, t.data(), bytes, cudaMemcpyHostToDevice));
+    } else {
+      std::vector<float> t(m.trav[i].begin(), m.trav[i].end());
+      CK(cudaMemcpy(m.blk[i].p, t.data(), bytes, cudaMemcpyHostToDevice));
+    }
+    d.trav[i] = a;
+  }
+  m.d = d;
+  CK(K->make(&ctx, &m.d, &m.plan));
+  const char *slices = getenv("SLICES");
+  if (slices) m.plan->adj_slices = atoi(slices);
+}
+
+static void drop(made &m)
+{
+  K->free(m.plan);
+  for (int i = 0; m.p.byot && i < 2; i++) cudaFree(m.blk[i].p);
+}
+
+/* ---- reference ------------------------------------------------------------------------------ */
+
+/* Inside the record is decided on the table's grid of times, the fraction is the exact one. */
+static bool where(const made &m, int64_t i, int64_t s, int64_t r, int *k, double *f)
+{
+  const problem &p = m.p;
+  int frac = m.d.type == MOHO_F32 ? 23 : 40;
+  double us = (m.trav[0][(size_t)(i * p.ns + s)] - p.t0 / 2) / p.dt,
+         ur = (m.trav[1][(size_t)(i * p.nr + r)] - p.t0 / 2) / p.dt;
+  if (!isfinite(us) || !isfinite(ur)) return false;
+  int64_t t = llrint(ldexp(us, frac)) + llrint(ldexp(ur, frac));
+  if (t < 0 || t > (int64_t)(p.nt - 1) << frac) return false;
+  *k = (int)(t >> frac);
+  *f = std::min(std::max(us + ur - *k, 0.), 1.);
+  return true;
+}
+
+static double weight(const made &m, int64_t i, int64_t s, int64_t r)
+{
+  const problem &p = m.p;
+  if (!(p.amax > 0)) return 1;
+  double z = (double)(i % p.n[2]) * p.d[2], x = (double)(i / p.n[2] % p.n[1]) * p.d[1],
+         y = (double)(i / p.n[2] / p.n[1]) * p.d[0];
+  double my = (m.src[(size_t)s] + m.rec[(size_t)r]) / 2,
+         mx = (m.src[(size_t)(p.ns + s)] + m.rec[(size_t)(p.nr + r)]) / 2;
+  double mz = (m.src[(size_t)(2 * p.ns + s)] + m.rec[(size_t)(2 * p.nr + r)]) / 2, v = velocity(m, i);
+  double deep = p.mode == MOHO_KIRCHHOFF_TIME ? fmax(v * z / 2, v * p.d[2] / 2) : fmax(z - mz, p.d[2]),
+         q = hypot(x - mx, y - my) / deep;
+  if (!(q < p.amax)) return 0;
+  if (q < p.amin) return 1;
+  int j = std::min((int)(20 * (q - p.amin) / (p.amax - p.amin)), 19);
+  return j ? (1 + cos(M_PI * (j - 1) / 19)) / 2 : 1;
+}
+
+static std::vector<double> reference(const made &m, moho_dir dir, const std::vector<double> &x)
+{
+  int nt = m.p.nt;
+  std::vector<double> y((size_t)(dir == MOHO_FWD ? m.traces * nt : m.ni), 0.);
+  if (dir == MOHO_FWD) {
+#pragma omp parallel for schedule(dynamic)
+    for (int64_t t = 0; t < m.traces; t++)
+      for (int64_t i = 0; i < m.ni; i++) {
+        int k;
+        double f, w;
+        if (!where(m, i, m.is[(size_t)t], m.ir[(size_t)t], &k, &f) ||
+            !(w = weight(m, i, m.is[(size_t)t], m.ir[(size_t)t])))
+          continue;
+        y[(size_t)(t * nt + k)] += w * (1 - f) * x[(size_t)i];
+        if (k + 1 < nt) y[(size_t)(t * nt + k + 1)] += w * f * x[(size_t)i];
+      }
+  } else {
+#pragma omp parallel for schedule(dynamic, 16)
+    for (int64_t i = 0; i < m.ni; i++) {
+      double sum = 0;
+      for (int64_t t = 0; t < m.traces; t++) {
+        int k;
+        double f, w;
+        if (!where(m, i, m.is[(size_t)t], m.ir[(size_t)t], &k, &f) ||
+            !(w = weight(m, i, m.is[(size_t)t], m.ir[(size_t)t])))
+          continue;
+        sum += w * ((1 - f) * x[(size_t)(t * nt + k)] + (k + 1 < nt ? f * x[(size_t)(t * nt + k + 1)] : 0));
+      }
+      y[(size_t)i] = sum;
+    }
+  }
+  return y;
+}
+
+/* ---- shapes to check: every size different, edges and odd cases ---------------------------- */
+
+static const moho_kirchhoff_mode TIME = MOHO_KIRCHHOFF_TIME;
+static const problem problems[] = {
+    {.name = "plain 2-D", .n = {1, 37, 23}, .d = {10, 10, 10}, .ns = 3, .nr = 5, .nt = 101, .dt = .004, .shift = 3},
+    {.name = "2-D", .n = {1, 101, 67}, .d = {10, 10, 10}, .ns = 13, .nr = 45, .nt = 301, .dt = .004, .shift = -7},
+    {.name = "2-D spiky",
+     .n = {1, 201, 147},
+     .d = {10, 10, 10},
+     .ns = 11,
+     .nr = 35,
+     .nt = 601,
+     .dt = .004,
+     .spiky = true},
+    {.name = "one source", .n = {1, 61, 43}, .d = {10, 10, 10}, .ns = 1, .nr = 67, .nt = 201, .dt = .004},
+    {.name = "one receiver", .n = {1, 61, 43}, .d = {10, 10, 10}, .ns = 71, .nr = 1, .nt = 201, .dt = .004},
+    {.name = "one point", .n = {1, 1, 1}, .d = {10, 10, 10}, .ns = 7, .nr = 9, .nt = 50, .dt = .004, .shift = 2},
+    {.name = "one trace", .n = {1, 77, 55}, .d = {10, 10, 10}, .ns = 1, .nr = 1, .nt = 222, .dt = .004},
+    {.name = "one row", .n = {1, 501, 1}, .d = {10, 10, 10}, .ns = 5, .nr = 12, .nt = 700, .dt = .004},
+    {.name = "one column", .n = {1, 1, 333}, .d = {10, 10, 10}, .ns = 5, .nr = 12, .nt = 700, .dt = .004},
+    {.name = "long traces", .n = {1, 41, 37}, .d = {10, 10, 10}, .ns = 3, .nr = 11, .nt = 20000, .dt = .001},
+    {.name = "short traces", .n = {1, 101, 67}, .d = {10, 10, 10}, .ns = 3, .nr = 33, .nt = 20, .dt = .004, .shift = 1},
+    {.name = "one sample", .n = {1, 31, 17}, .d = {10, 10, 10}, .ns = 3, .nr = 5, .nt = 1, .dt = .004},
+    {.name = "two samples", .n = {1, 31, 17}, .d = {10, 10, 10}, .ns = 3, .nr = 5, .nt = 2, .dt = .04},
+    {.name = "late start", .n = {1, 91, 67}, .d = {10, 10, 10}, .ns = 5, .nr = 35, .nt = 151, .dt = .004, .t0 = .31},
+    {.name = "early start", .n = {1, 91, 67}, .d = {10, 10, 10}, .ns = 5, .nr = 35, .nt = 251, .dt = .004, .t0 = -.2},
+    {.name = "fine 2 ms", .n = {1, 101, 87}, .d = {10, 10, 10}, .ns = 9, .nr = 33, .nt = 801, .dt = .002},
+    {.name = "fine 1 ms", .n = {1, 101, 87}, .d = {10, 10, 10}, .ns = 9, .nr = 33, .nt = 1601, .dt = .001},
+    {.name = "fine 0.1 ms", .n = {1, 41, 37}, .d = {10, 10, 10}, .ns = 5, .nr = 33, .nt = 4001, .dt = .0001},
+    {.name = "finest 2 us", .n = {1, 31, 17}, .d = {10, 10, 10}, .ns = 3, .nr = 9, .nt = 200001, .dt = .000002},
+    {.name = "3-D", .n = {13, 21, 17}, .d = {12, 10, 8}, .ns = 5, .nr = 29, .nt = 151, .dt = .004},
+    {.name = "3-D larger",
+     .n = {43, 51, 37},
+     .d = {12, 10, 8},
+     .ns = 6,
+     .nr = 40,
+     .nt = 251,
+     .dt = .004,
+     .spiky = true},
+    {.name = "streamer",
+     .n = {1, 91, 47},
+     .d = {10, 10, 10},
+     .ns = 21,
+     .nr = 65,
+     .nt = 251,
+     .dt = .004,
+     .list = 1,
+     .shift = 4},
+    {.name = "zero offset", .n = {1, 91, 47}, .d = {10, 10, 10}, .ns = 75, .nr = 75, .nt = 251, .dt = .004, .list = 2},
+    {.name = "zero offset shared",
+     .n = {1, 91, 47},
+     .d = {10, 10, 10},
+     .ns = 75,
+     .nr = 75,
+     .nt = 251,
+     .dt = .004,
+     .list = 2,
+     .shared = true},
+    {.name = "random traces",
+     .n = {1, 91, 47},
+     .d = {10, 10, 10},
+     .ns = 25,
+     .nr = 33,
+     .nt = 251,
+     .dt = .004,
+     .list = 3,
+     .shift = -2},
+    {.name = "3-D random traces",
+     .n = {13, 21, 17},
+     .d = {12, 10, 8},
+     .ns = 15,
+     .nr = 29,
+     .nt = 151,
+     .dt = .004,
+     .list = 3},
+    {.name = "own times f32", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 5, .nr = 33, .nt = 251, .dt = .004, .byot = 1},
+    {.name = "own times f64 turned",
+     .n = {1, 77, 47},
+     .d = {10, 10, 10},
+     .ns = 5,
+     .nr = 33,
+     .nt = 251,
+     .dt = .004,
+     .byot = 2},
+    {.name = "times with gaps",
+     .n = {1, 77, 47},
+     .d = {10, 10, 10},
+     .ns = 11,
+     .nr = 33,
+     .nt = 151,
+     .dt = .004,
+     .byot = 3},
+    {.name = "gaps, 2 ms", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 11, .nr = 33, .nt = 251, .dt = .002, .byot = 3},
+    {.name = "gaps, list",
+     .n = {1, 77, 47},
+     .d = {10, 10, 10},
+     .ns = 11,
+     .nr = 33,
+     .nt = 151,
+     .dt = .004,
+     .list = 1,
+     .byot = 3},
+    {.name = "whole samples",
+     .n = {1, 77, 47},
+     .d = {10, 10, 10},
+     .ns = 11,
+     .nr = 33,
+     .nt = 81,
+     .dt = .0078125,
+     .byot = 4},
+    {.name = "whole samples, start",
+     .n = {1, 77, 47},
+     .d = {10, 10, 10},
+     .ns = 11,
+     .nr = 33,
+     .nt = 41,
+     .dt = .0078125,
+     .t0 = .3125,
+     .byot = 4},
+    {.name = "time", .n = {1, 77, 147}, .d = {10, 10, .004}, .ns = 5, .nr = 33, .nt = 251, .dt = .004, .mode = TIME},
+    {.name = "time v(t)",
+     .n = {1, 77, 147},
+     .d = {10, 10, .004},
+     .ns = 5,
+     .nr = 33,
+     .nt = 251,
+     .dt = .004,
+     .mode = TIME,
+     .vel = 1},
+    {.name = "time v(x, t) 3-D",
+     .n = {11, 27, 47},
+     .d = {11, 10, .004},
+     .ns = 5,
+     .nr = 33,
+     .nt = 151,
+     .dt = .004,
+     .mode = TIME,
+     .vel = 2},
+    {.name = "aperture",
+     .n = {1, 91, 67},
+     .d = {10, 10, 10},
+     .ns = 5,
+     .nr = 35,
+     .nt = 251,
+     .dt = .004,
+     .amin = .4,
+     .amax = .83},
+    {.name = "aperture 3-D",
+     .n = {13, 21, 17},
+     .d = {12, 10, 8},
+     .ns = 5,
+     .nr = 29,
+     .nt = 151,
+     .dt = .004,
+     .amin = .41,
+     .amax = .93},
+    {.name = "aperture time",
+     .n = {1, 77, 147},
+     .d = {10, 10, .004},
+     .ns = 5,
+     .nr = 33,
+     .nt = 251,
+     .dt = .004,
+     .mode = TIME,
+     .vel = 1,
+     .amin = .5,
+     .amax = .77},
+};
