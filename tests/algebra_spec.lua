@@ -270,6 +270,45 @@ describe("function operators", function()
     fails("the function operator has no 'adjoint'", function() return bad.H * moho.ones{ shape = 3, dtype = "f64" } end)
     assert.is_true(moho.dottest(D * F))                 -- still in order after the failure
   end)
+
+  it("may free what they are part of, and what they are applied to", function()
+    local A, B, x, y
+    B = moho.func{ dims = 4, dtype = "f64",
+      forward = function(u, v) A:free() B:free() x:free() y:free() collectgarbage() v:assign(u) end,
+      adjoint = function(v, u) A:free() u:assign(v) end }
+    local function fresh() x, y = moho.ones{ shape = 4, dtype = "f64" }, moho.zeros{ shape = 4, dtype = "f64" } end
+    fresh() A = B * B
+    assert.equals(4, (A * x):sum())
+    assert.is_true(A.freed and B.freed and x.freed)
+    B = moho.func{ dims = 4, dtype = "f64", forward = function(u, v) x:free() y:free() collectgarbage() v:assign(u) end }
+    fresh() x = moho.ones{ shape = 8, dtype = "f64" }:slice("::2")
+    local BB = B * B
+    BB:apply(x, y)
+    assert.is_true(x.freed and y.freed)
+    B = moho.func{ dims = 4, dtype = "f64", forward = function(u, v) A:free() collectgarbage() v:assign(u) end,
+      adjoint = function(v, u) A:free() u:assign(v) end }
+    A = B.H * B
+    assert.is_true(moho.dottest(A))
+    A = B.H * B
+    assert.equals(4, A:todense():sum())
+  end)
+
+  it("refuse to be applied within themselves", function()
+    local A, n = nil, 0
+    local x = moho.ones{ shape = 2, dtype = "f64" }
+    A = moho.func{ dims = 2, dtype = "f64", forward = function(u, v) n = n + 1 if n < 3 then v:assign(A * u) else v:assign(u) end end,
+      adjoint = function(v, u) u:assign(v) end }
+    fails("a function operator can't be applied within its own functions.*make a second operator", function() return A * x end)
+    n = 3
+    assert.equals(2, (A * x):sum())
+    local made = {}
+    for i = 1, 80 do
+      made[i] = moho.func{ dims = 2, dtype = "f64", forward = function(u, v) v:assign(i == 1 and u or made[i - 1] * u) end }
+    end
+    assert.equals(2, (made[50] * x):sum())
+    fails("operators applied within one another 64 deep", function() return made[80] * x end)
+    assert.equals(2, (made[50] * x):sum())
+  end)
 end)
 
 describe("print", function()

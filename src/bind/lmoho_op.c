@@ -367,8 +367,8 @@ static int apply_new(lua_State *L, moho_op *a, const moho_array *x)
   const char *who = "A * x";
   moho_array **y = lmoho_newarray(L);
   lmoho_alloc(L, a->ran_ctx, a->any_type ? x->type : a->ran_type, &a->ran, false, who, y);
+  copy_axes(L, x, *y, who);             /* first: a function of the user's may free x */
   apply(L, a, MOHO_FWD, (moho_scalar){ 1, 0 }, false, x, *y, who);
-  copy_axes(L, x, *y, who);
   return 1;
 }
 

@@ -139,7 +139,7 @@ moho_status moho_ctx_sync(moho_ctx *c) { return c->be->sync(c->dev, NULL); }
 
 moho_status moho_ctx_lane(moho_ctx *c, int i, moho_lane **out)
 {
-  if (i < 0 || i >= 64) return moho_fail(MOHO_EINVAL, "lane %d: expected 0 to 63", i);
+  if (i < 0 || i >= MOHO_MAXLANES) return moho_fail(MOHO_EINVAL, "lane %d: expected 0 to %d", i, MOHO_MAXLANES - 1);
   if (i >= c->nlanes) {
     moho_lane **l = realloc(c->lane, (size_t)(i + 1) * sizeof *l);
     if (!l) return moho_fail(MOHO_ENOMEM, "out of memory for a lane");

@@ -50,9 +50,12 @@ moho_status moho_op_dottest(moho_op *a, uint64_t seed, double tol, moho_dot *d)
   if (moho_dtype_integer(a->dom_type) || moho_dtype_integer(a->ran_type)) return moho_fail(MOHO_EINVAL, "a dot test needs a floating dtype");
   bool single = moho_dtype_real(a->dom_type) == MOHO_F32 || moho_dtype_real(a->ran_type) == MOHO_F32;
   d->tol = tol > 0 ? tol : single ? 1e-6 : 1e-12;
-  MOHO_TRY(one_way(a, MOHO_FWD, seed, &d->error, &d->fwd, &d->adj));
-  MOHO_TRY(one_way(a, MOHO_ADJ, seed + 2, &back, &f, &g));
-  if (!(back <= d->error)) {             /* the worse one, a not-a-number above all */
+  moho_op_ref(a);                        /* a function of the user's may drop its owner's reference */
+  moho_status st = one_way(a, MOHO_FWD, seed, &d->error, &d->fwd, &d->adj);
+  if (!st) st = one_way(a, MOHO_ADJ, seed + 2, &back, &f, &g);
+  moho_op_unref(a);
+  if (st) return st;
+  if (!isnan(d->error) && !(back <= d->error)) {   /* the worse one, a not-a-number above all */
     d->error = back;
     d->fwd = f;
     d->adj = g;

@@ -57,6 +57,8 @@ struct moho_ctx {
   moho_lane **lane;
 };
 
+enum { MOHO_MAXLANES = 64 };            /* so many applications within one another        */
+
 struct moho_lane {
   moho_ctx *ctx;                        /* no reference: the context owns its lanes       */
   int index;

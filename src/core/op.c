@@ -161,10 +161,12 @@ static moho_status check_side(const moho_op *a, moho_dir dir, bool out, const mo
 /* A lane that no application is in the middle of: one within another (a function operator's callback) gets its own. */
 static moho_status idle_lane(moho_ctx *c, moho_lane **on)
 {
-  for (int i = 0;; i++) {
+  for (int i = 0; i < MOHO_MAXLANES; i++) {
     MOHO_TRY(moho_ctx_lane(c, i, on));
     if ((*on)->depth == 0 && (*on)->used == 0) return MOHO_OK;
   }
+  return moho_fail(MOHO_EINVAL, "operators applied within one another %d deep; does a function apply an operator that it is part of?",
+                   MOHO_MAXLANES);
 }
 
 static moho_status join_lanes(moho_ctx *a, moho_ctx *b)
@@ -214,6 +216,8 @@ moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar a
   /* within another application: vectors are worked on in lane 0, so lanes must not run ahead of each other */
   bool inner = on->index > 0 && nested;
   if (inner) st = join_lanes(y->ctx, x->ctx);
+  /* a function of the user's may drop its owners' references */
+  moho_op_ref(a), moho_array_ref((moho_array *)x), moho_array_ref(y);
   on->depth++;
   if (!st && sx.used) st = moho_array_copy(x, &sx.a);
   if (!st && sy.used && add) st = moho_array_copy(y, &sy.a);
@@ -222,6 +226,7 @@ moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar a
   on->depth--;
   for (int i = 0; i < w.n; i++) moho_lane_reset(lane[i], mark[i]);
   if (inner && !st) st = join_lanes(y->ctx, x->ctx);
+  moho_op_unref(a), moho_array_unref((moho_array *)x), moho_array_unref(y);
   return st;
 }
 
@@ -235,6 +240,7 @@ moho_status moho_op_todense(moho_op *a, moho_array **out)
   moho_shape ms = { 2, { rows, cols } }, es = { 1, { n } }, ys = { 1, { len } };
   moho_status st = MOHO_OK;
   if (a->any_type) return moho_fail(MOHO_EINVAL, "this lift has no dtype of its own; give it one: moho.lift(dims, {dtype = \"f32\"})");
+  moho_op_ref(a);
   if ((st = moho_array_new(res.ctx, a->ran_type, &ms, &m))) goto out;
   if ((st = moho_array_zeros(in.ctx, in.type, &es, &e))) goto out;
   if ((st = moho_array_new(res.ctx, res.type, &ys, &y))) goto out;
@@ -256,6 +262,7 @@ out:
   moho_array_unref(m);
   moho_array_unref(e);
   moho_array_unref(y);
+  moho_op_unref(a);
   return st;
 }
 

@@ -7,6 +7,7 @@ typedef struct func {
   moho_shape dims, dimsd;
   moho_func forward, adjoint;
   moho_array *x, *y;                    /* shaped as dims and dimsd */
+  bool busy;                            /* one of the functions runs */
 } func;
 
 static moho_status func_init(moho_op *op)
@@ -24,8 +25,14 @@ static moho_status func_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sca
   const moho_func *call = dir == MOHO_FWD ? &f->forward : &f->adjoint;
   moho_array *in = dir == MOHO_FWD ? f->x : f->y, *out = dir == MOHO_FWD ? f->y : f->x;
   if (!call->call) return moho_fail(MOHO_EINVAL, "the function operator has no '%s'", dir == MOHO_FWD ? "forward" : "adjoint");
+  if (f->busy)
+    return moho_fail(MOHO_EINVAL, "a function operator can't be applied within its own functions, whose arrays are in use; make a second "
+                     "operator of them");
   MOHO_TRY(moho_array_copy(x, in));
-  MOHO_TRY(call->call(call->user, in, out));
+  f->busy = true;
+  moho_status st = call->call(call->user, in, out);
+  f->busy = false;
+  MOHO_TRY(st);
   return moho_vec_axpby(on, alpha, out, (moho_scalar){ add, 0 }, y);
 }
 
