@@ -379,6 +379,12 @@ describe("the host", function()
       assert.equal(0, code)
       assert.truthy(out:find("--niter=NUMBER", 1, true) and out:find("CG iterations [50]", 1, true), out)
     end)
+    it("takes a list of words, and nothing else", function()
+      local options = require "moho.options"
+      assert.equal(7, options({ n = { 5 } }, { "--n=7" }).n)
+      assert.error_matches(function() options({ n = { 5 } }, { "--n", 7 }) end,
+        "options: argument 'args': expected a list of words, got number 7 at 2")
+    end)
     it("ends with 2 and the nearest name", function()
       for arg, words in pairs {
         ["--nitr=3"] = "did you mean '--niter'", ["--niter=x"] = "expected a number, got 'x'", ["--niter"] = "needs a value",

@@ -136,6 +136,11 @@ return schema.fn {
   },
   call = function(declared, args)
     local list, by_flag = declare(declared)
+    for i, word in ipairs(args or {}) do
+      if type(word) ~= "string" then
+        schema.fail("options", "argument 'args': expected a list of words, got %s at %d", schema.describe(word), i)
+      end
+    end
     local script = (arg and arg[0] or "script"):match("[^/]*$")
     local ok, out = pcall(parse, list, by_flag, args or arg or {})
     if ok and out then return out end

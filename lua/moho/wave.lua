@@ -7,13 +7,16 @@ local M = {}
 -- The full symmetric axis of an odd number of samples, and its middle.
 local function axis_of(t, name)
   local v = schema.kind_of(t) == "array" and t:cpu():totable() or t
-  if #v == 0 or type(v[1]) ~= "number" then
+  if type(v) ~= "table" or type(v[1]) ~= "number" then
     schema.fail(name, "argument 't': expected a 1-D array or list, got %s", schema.describe(t))
   end
   if v[1] ~= 0 then schema.fail(name, "argument 't': expected times from 0 on, the first is %g", v[1]) end
   local n = #v % 2 == 0 and #v - 1 or #v
   local full = {}
   for i = 1, n do
+    if type(v[i]) ~= "number" then
+      schema.fail(name, "argument 't': expected numbers, got %s at %d", schema.describe(v[i]), i)
+    end
     full[n + i - 1] = v[i]
     full[n - i + 1] = -v[i]
   end
