@@ -484,6 +484,18 @@ describe("kirchhoff's arguments:", function()
     same_bits(want, kirchhoff(o, { dtype = "f64", trav = { strided } }) * m)
   end)
 
+  it("one table given for other positions keeps their apertures apart", function()
+    local o = base{ recs = base().srcs, lateral_aperture = { 0.5, 1 } }
+    o.srcs = { { 18, 44, 83 }, { 3, 0, 6 } }
+    tables(o, function(_, i, q) return 0.03 + 0.0011 * i + 0.004 * q end)
+    local T, m = moho.array(o.trav[1], "f64"), moho.rng(1):normal({ 13, 9 }, "f64", "cpu")
+    local want = kirchhoff(o, { dtype = "f64", trav = { T, T:copy() } }) * m
+    same_bits(want, kirchhoff(o, { dtype = "f64", trav = { T, T } }) * m)
+    local ok, err = pcall(kirchhoff, o, { trav = { T } })
+    assert.is_false(ok)
+    assert.matches("argument 'trav': expected {Ts, Tr}: one table serves both when 'srcs' and 'recs' are the same positions", err)
+  end)
+
   it("are shown in print", function()
     local o = base()
     assert.matches("^Kirchhoff <3×5×67 ← 13×9> f32 cpu  2%-D, tables 0%.%d MiB, wavelet 6$", tostring(kirchhoff(o)))

@@ -89,16 +89,26 @@ static moho_status read_table(const kirchhoff *k, const char *what, moho_array *
   return moho_array_to(a, k->op.dom_ctx, a->type == MOHO_F32 ? MOHO_F32 : MOHO_F64, own);
 }
 
+static bool same_positions(const moho_kirchhoff_desc *d)
+{
+  bool same = d->ns == d->nr;
+  for (int64_t i = 0; i < 3 * d->ns && same; i++) same = d->src[i] == d->rec[i];
+  return same;
+}
+
 static moho_status read_tables(const kirchhoff *k, kirchhoff_making *m)
 {
   moho_kirchhoff_desc *d = &m->d;
   if (k->trav.n > 2)
     return moho_fail_arg("trav", "expected {Ts, Tr}, or {T} when one table serves both, got %d tables", k->trav.n);
+  bool same = same_positions(d);
   if (k->trav.n == 1 && d->ns != d->nr)
     return moho_fail_arg("trav",
                          "expected {Ts, Tr}: one table cannot serve %" PRId64 " sources and %" PRId64 " receivers",
                          d->ns, d->nr);
-  d->shared = d->ns == d->nr && (k->trav.n == 1 || k->trav.v[0] == k->trav.v[1]);
+  if (k->trav.n == 1 && !same)
+    return moho_fail_arg("trav", "expected {Ts, Tr}: one table serves both when 'srcs' and 'recs' are the same positions");
+  d->shared = same && (k->trav.n == 1 || k->trav.v[0] == k->trav.v[1]);
   MOHO_TRY(read_table(k, "sources", k->trav.v[0], d->ns, &m->trav[0]));
   if (!d->shared) MOHO_TRY(read_table(k, "receivers", k->trav.v[1], d->nr, &m->trav[1]));
   d->trav[0] = m->trav[0], d->trav[1] = m->trav[1];
@@ -111,6 +121,6 @@ moho_status moho_kirchhoff_times(kirchhoff *k, kirchhoff_making *m)
   MOHO_TRY(choose_mode(k, &d->mode));
   if (d->mode == MOHO_KIRCHHOFF_BYOT) return read_tables(k, m);
   MOHO_TRY(read_velocity(k, m));
-  d->shared = d->ns == d->nr && memcmp(d->src, d->rec, (size_t)(3 * d->ns) * sizeof *d->src) == 0;
+  d->shared = same_positions(d);
   return MOHO_OK;
 }
