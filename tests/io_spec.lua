@@ -212,6 +212,13 @@ describe("files", function()
       fails(function() moho.write(path "folder.h5", sample "f32") end, "it is a folder")
     end)
 
+    it("are pipes, whose writer is not waited for", function()
+      for _, name in ipairs{ "pipe.npy", "pipe.h5", "pipe.sgy" } do
+        assert(os.execute("rm -f " .. program.quote(path(name)) .. " && mkfifo " .. program.quote(path(name))))
+        fails(function() moho.read(path(name)) end, "is not a regular file")
+      end
+    end)
+
     it("are of another kind", function()
       local other = ("something else entirely "):rep(200)
       for _, name in ipairs{ "o.h5", "o.npy", "o.sgy" } do put(name, other) end

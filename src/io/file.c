@@ -1,5 +1,6 @@
 /* Bytes of files and host arrays for them: opening with the reason, reading with the stop flag, sizes that fit. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,8 +59,13 @@ moho_status moho_file_host(const moho_array *a, moho_array **h)
 moho_status moho_input_open(const char *path, moho_input *in)
 {
   struct stat s;
-  FILE *f = fopen(path, "rb");
-  if (!f) return moho_fail(MOHO_EIO, "cannot open %s: %s", path, strerror(errno));
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);   /* of a pipe too: its writer is not waited for */
+  FILE *f = fd < 0 ? NULL : fdopen(fd, "rb");
+  if (!f) {
+    int e = errno;
+    if (fd >= 0) close(fd);
+    return moho_fail(MOHO_EIO, "cannot open %s: %s", path, strerror(e));
+  }
   if (fstat(fileno(f), &s)) {
     int e = errno;
     fclose(f);
