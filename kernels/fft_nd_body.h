@@ -92,16 +92,11 @@ static void NAME(store)(bool wide, REAL *row, int64_t ld, int64_t n, int64_t h, 
 
 /* ---- one row: what is in a, transformed; gives the buffer that the result is in ------------------------------ */
 
-/* Sizes with a large prime factor: the transform as a convolution with a chirp (Bluestein 1970), c = exp(-i pi k^2 / n),
-   X[k] = c[k] sum over j of (x[j] c[j]) conj(c[k - j]), through transforms of m >= 2 n - 1 samples. Backwards c and the
-   spectrum of conj(c) are conjugated. `real`: x has no imaginary parts. u and v are of m samples. */
-static MOHO_WIDE void NAME(chirp)(const REAL *x, bool real, const REAL *c, REAL sign, int64_t n, REAL *y)
+/* Sizes with a large prime factor: the transform as a convolution with a chirp (Bluestein 1970),
+   c = exp(-i pi k^2 / n), X[k] = c[k] sum over j of (x[j] c[j]) conj(c[k - j]), through transforms of m samples, as many
+   as there are lags k - j. Backwards c and the spectrum of conj(c) are conjugated. Real rows have half of the bins. */
+static MOHO_WIDE void NAME(chirp)(const REAL *x, const REAL *c, REAL sign, int64_t n, REAL *y)
 {
-  if (real) {
-#pragma omp simd
-    for (int64_t k = 0; k < n; k++) y[2 * k] = x[k] * c[2 * k], y[2 * k + 1] = x[k] * sign * c[2 * k + 1];
-    return;
-  }
 #pragma omp simd
   for (int64_t k = 0; k < n; k++) {
     REAL p = x[2 * k], q = x[2 * k + 1], s = c[2 * k], t = sign * c[2 * k + 1];
@@ -110,16 +105,32 @@ static MOHO_WIDE void NAME(chirp)(const REAL *x, bool real, const REAL *c, REAL 
   }
 }
 
-static void NAME(bluestein)(const rows *p, bool back, bool real, const REAL *x, REAL *y, REAL *u, REAL *v)
+static MOHO_WIDE void NAME(chirp_in)(const REAL *x, const REAL *c, int64_t n, REAL *y)
 {
-  const int64_t n = p->pass.nfft, m = p->m;
+#pragma omp simd
+  for (int64_t k = 0; k < n; k++) y[2 * k] = x[k] * c[2 * k], y[2 * k + 1] = x[k] * c[2 * k + 1];
+}
+
+static MOHO_WIDE void NAME(chirp_out)(const REAL *x, const REAL *c, int64_t n, REAL *y)
+{
+#pragma omp simd
+  for (int64_t k = 0; k < n; k++) y[k] = x[2 * k] * c[2 * k] + x[2 * k + 1] * c[2 * k + 1];
+}
+
+static void NAME(bluestein)(const rows *p, bool back, const REAL *x, REAL *y, REAL *u)
+{
+  const bool real = p->pass.kind != FFT_CC;
+  const int64_t n = p->pass.nfft, m = p->m, bins = real ? n / 2 + 1 : n, in = back ? bins : n;
   const REAL sign = back ? -1 : 1;
-  NAME(chirp)(x, real, p->chirp, sign, n, u);
-  memset(u + 2 * n, 0, (size_t)(2 * (m - n)) * sizeof *u);
+  REAL *v = u + 2 * m;
+  if (real && !back) NAME(chirp_in)(x, p->chirp, n, u);
+  else NAME(chirp)(x, p->chirp, sign, in, u);
+  memset(u + 2 * in, 0, (size_t)(2 * (m - in)) * sizeof *u);
   FFTW(execute_dft)(p->fwd, (FFTW(complex) *)u, (FFTW(complex) *)v);
-  NAME(chirp)(v, false, p->spectrum, sign, m, v);
+  NAME(chirp)(v, p->spectrum, sign, m, v);
   FFTW(execute_dft)(p->bwd, (FFTW(complex) *)v, (FFTW(complex) *)u);
-  NAME(chirp)(u, false, p->chirp, sign, n, y);
+  if (real && back) NAME(chirp_out)(u, p->chirp, n, y);
+  else NAME(chirp)(u, p->chirp, sign, bins, y);
 }
 
 static REAL *NAME(forward)(const rows *p, REAL *a, REAL *b, REAL *u)
@@ -128,7 +139,7 @@ static REAL *NAME(forward)(const rows *p, REAL *a, REAL *b, REAL *u)
   FFTW(complex) *ca = (FFTW(complex) *)a, *cb = (FFTW(complex) *)b;
   REAL *s = b;
   if (p->m) {
-    NAME(bluestein)(p, false, p->pass.kind != FFT_CC, a, b, u, u + 2 * p->m);
+    NAME(bluestein)(p, false, a, b, u);
   } else if (p->pass.kind == FFT_CC) {
     FFTW(execute_dft)(p->fwd, ca, cb);
   } else if (p->whole) {
@@ -149,23 +160,24 @@ static REAL *NAME(forward)(const rows *p, REAL *a, REAL *b, REAL *u)
 }
 
 /* The adjoint of real input is the real part of the transform back. Even sizes take it from a half spectrum, in which
-   the first and the middle bin are real. */
+   the first and the middle bin are real, and the others count twice (which Bluestein's way is told). */
 static REAL *NAME(backward)(const rows *p, REAL *a, REAL *b, REAL *u)
 {
   const int64_t n = p->pass.nfft, half = (n - 1) / 2;
   FFTW(complex) *ca = (FFTW(complex) *)a, *cb = (FFTW(complex) *)b;
   if (p->pass.kind == FFT_HALF) {
-    const REAL root = (REAL)(p->whole ? 1.4142135623730950488 : 0.70710678118654752440);
+    const REAL root = (REAL)(p->whole || p->m ? 1.4142135623730950488 : 0.70710678118654752440);
 #pragma omp simd
     for (int64_t k = 2; k < 2 + 2 * half; k++) a[k] *= root;
   } else if (p->pass.kind == FFT_FULL && !p->whole) {
+    const REAL part = p->m ? 1 : (REAL)0.5;
     for (int64_t k = 1; k <= half; k++) {
-      a[2 * k] = (REAL)0.5 * (a[2 * k] + a[2 * (n - k)]);
-      a[2 * k + 1] = (REAL)0.5 * (a[2 * k + 1] - a[2 * (n - k) + 1]);
+      a[2 * k] = part * (a[2 * k] + a[2 * (n - k)]);
+      a[2 * k + 1] = part * (a[2 * k + 1] - a[2 * (n - k) + 1]);
     }
   }
   if (p->m) {
-    NAME(bluestein)(p, true, false, a, b, u, u + 2 * p->m);
+    NAME(bluestein)(p, true, a, b, u);
   } else if (p->pass.kind == FFT_CC || p->whole) {
     FFTW(execute_dft)(p->bwd, ca, cb);
   } else {
@@ -203,7 +215,8 @@ static void NAME(pass)(const rows *p, bool adj, moho_scalar alpha, bool add, con
       if (wide_in) NAME(gather_2)(x + (i * n * inner + j) * 2, n, h, take, inner, w, len, row, ld);
       else NAME(gather_1)(x + i * n * inner + j, n, h, take, inner, w, len, row, ld);
       for (int64_t r = 0; r < w; r++) {
-        REAL *a = row + r * ld, *b = a + ld / 2, *result = adj ? NAME(backward)(p, a, b, spare) : NAME(forward)(p, a, b, spare);
+        REAL *a = row + r * ld, *b = a + ld / 2;
+        REAL *result = adj ? NAME(backward)(p, a, b, spare) : NAME(forward)(p, a, b, spare);
         if (r == 0) out = result;
       }
       NAME(store)(wide_out, out, ld, m, g, have, inner, w, re, im, add, y + (i * m * inner + j) * (wide_out ? 2 : 1));

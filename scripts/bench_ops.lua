@@ -23,6 +23,10 @@ local function hyperbolas(ix0, it0)
   return t
 end
 
+local half = dtype == "f32" or dtype == "f64"                   -- half a spectrum is for real models
+local wav = moho.ricker(moho.arange{ n = 31, step = 0.004 }, 25)
+local between = moho.rng(5):uniform({ 1500 }, "f64") * 1499 + 1
+
 -- A line a case: name, constructor, arguments.
 local cases = {
   { "restriction last", "restriction", { dims = dims, index = every(nt, 3) } },
@@ -59,6 +63,19 @@ local cases = {
   { "spread", "spread", { dims = { 41, 200 }, dimsd = { 61, 251 }, interp = true, fh = hyperbolas } },
   { "diagonal last", "diagonal", { diag = moho.rng(4):normal(nt, "f64"), dims = dims } },
   { "diagonal whole", "diagonal", { diag = moho.rng(4):normal(dims, "f64") } },
+  { "fft last", "fft", { dims = dims, real = half } },
+  { "fft first", "fft", { dims = dims, axis = 1, nfft = 2048, real = half } },
+  { "fft2d", "fft2d", { dims = dims, nffts = { 2048, 1536 }, real = half } },
+  { "fftnd", "fftnd", { dims = third, real = half } },
+  { "shift one", "shift", { dims = dims, shift = 1.5, nfft = 1536 } },
+  { "shift traces", "shift", { dims = dims, shift = moho.rng(6):normal(nx, "f64"), nfft = 1536 } },
+  { "convolve2d", "convolve2d", { dims = dims, h = moho.rng(7):normal({ 15, 21 }, "f64"), offset = { 8, 11 } } },
+  { "convolvend", "convolvend", { dims = third, h = moho.rng(8):normal({ 5, 7, 9 }, "f64"), offset = { 3, 4, 5 } } },
+  { "interp linear last", "interp", { dims = dims, iava = between } },
+  { "interp linear first", "interp", { dims = dims, iava = between, axis = 1 } },
+  { "interp sinc last", "interp", { dims = dims, iava = between, kind = "sinc" } },
+  { "bilinear", "bilinear", { dims = dims, iava = moho.rng(9):uniform({ 2, 100000 }, "f64") * 1499 + 1 } },
+  { "poststack", "poststack_linear_modelling", { wav = wav, nt0 = nt, spatdims = nx } },
 }
 
 -- Least of several runs: other programs only ever add.

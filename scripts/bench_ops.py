@@ -23,6 +23,8 @@ for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
 import numpy as np  # noqa: E402  after the numbers of threads
 import pylops  # noqa: E402
 from pylops import basicoperators as pl  # noqa: E402
+from pylops import signalprocessing as sp  # noqa: E402
+from pylops.avo.poststack import PoststackLinearModelling  # noqa: E402
 
 nx, nt = 2001, 1501
 dims, third = (nx, nt), (101, 151, 201)
@@ -34,6 +36,17 @@ rng = np.random.default_rng(1)
 def normal(shape):
     x = rng.normal(size=shape)
     return (x + 1j * rng.normal(size=shape) if dtype.startswith("complex") else x).astype(dtype)
+
+
+half = not dtype.startswith("complex")
+
+
+def between():
+    return rng.uniform(size=1500) * 1499
+
+
+def ricker():
+    return pylops.utils.wavelets.ricker(np.arange(31) * 0.004, 25)[0]
 
 
 def spread():
@@ -78,6 +91,20 @@ cases = {
     "spread": spread,
     "diagonal last": lambda: pl.Diagonal(normal(nt), dims=dims, axis=1, dtype=dtype),
     "diagonal whole": lambda: pl.Diagonal(normal(dims).ravel(), dtype=dtype),
+    "fft last": lambda: sp.FFT(dims, axis=1, real=half, dtype=dtype),
+    "fft first": lambda: sp.FFT(dims, axis=0, nfft=2048, real=half, dtype=dtype),
+    "fft2d": lambda: sp.FFT2D(dims, nffts=(2048, 1536), real=half, dtype=dtype),
+    "fftnd": lambda: sp.FFTND(third, real=half, dtype=dtype),
+    "shift one": lambda: sp.Shift(dims, 1.5, axis=1, nfft=1536, real=half, dtype=dtype),
+    "shift traces": lambda: sp.Shift(dims, rng.normal(size=nx), axis=1, nfft=1536, real=half, dtype=dtype),
+    "convolve2d": lambda: sp.Convolve2D(dims, rng.normal(size=(15, 21)).astype(real), offset=(7, 10), dtype=dtype),
+    "convolvend": lambda: sp.ConvolveND(
+        third, rng.normal(size=(5, 7, 9)).astype(real), offset=(2, 3, 4), axes=(0, 1, 2), dtype=dtype),
+    "interp linear last": lambda: sp.Interp(dims, between(), axis=1, dtype=dtype)[0],
+    "interp linear first": lambda: sp.Interp(dims, between(), axis=0, dtype=dtype)[0],
+    "interp sinc last": lambda: sp.Interp(dims, between(), axis=1, kind="sinc", dtype=dtype)[0],
+    "bilinear": lambda: sp.Bilinear(rng.uniform(size=(2, 100000)) * 1499, dims, dtype=dtype),
+    "poststack": lambda: PoststackLinearModelling(ricker().astype(real), nt, nx),
 }
 
 

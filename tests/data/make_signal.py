@@ -1,6 +1,6 @@
 """Writes signal.h5: reference values for wavelets, tapers, events, transforms and signal processing.
 
-Needs pylops, scipy and h5py (made with pylops 2.5, numpy 1.26). Indices and axes in the file are 0-based, matrices dense.
+Needs pylops, scipy and h5py (made with pylops 2.5, numpy 2.4). Indices and axes in the file are 0-based, matrices dense.
 What pylops has no function for is worked out here with numpy, as plainly as possible.
 """
 import sys
