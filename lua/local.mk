@@ -3,6 +3,7 @@ lua_modules =
 lua_modules += lua/moho/init.lua
 lua_modules += lua/moho/complex.lua
 lua_modules += lua/moho/show.lua
+lua_modules += lua/moho/help.lua
 lua_modules += lua/moho/array.lua
 lua_modules += lua/moho/array_math.lua
 lua_modules += lua/moho/ops.lua

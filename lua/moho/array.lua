@@ -179,8 +179,8 @@ method{
 -- ---- elements and values ------------------------------------------------------------
 methods.at, methods.set = core.array_at, core.array_set
 for name, def in pairs{
-  at = { help = "The element at a:at(i, j, ...); 1-based, negative from the end. Complex arrays give complex numbers.", args = { { "...", "integer" } } },
-  set = { help = "Sets an element: a:set(v, i, j, ...).", args = { { "v", "number|complex" }, { "...", "integer" } } },
+  at = { help = "The element at a:at(i, j, ...); 1-based, negative from the end. Complex arrays give complex numbers.", args = { { "...", "integer" } }, returns = "number" },
+  set = { help = "Sets an element: a:set(v, i, j, ...).", args = { { "v", "number|complex" }, { "...", "integer" } }, returns = "nothing" },
 } do
   -- elements are read in loops: these go to C without a wrapper
   def.name, def.positional, def.group, def.varargs = "array:" .. name, true, "array methods", true

@@ -20,6 +20,7 @@ require "moho.spectra"                       -- A:f()
 moho.signal = require "moho.signal"
 moho.plot = require "moho.plot"
 moho.options = require "moho.options"
+moho.help = require "moho.help"
 
 -- print shows arrays as blocks and operators as trees; everything else as ever
 print = show.print

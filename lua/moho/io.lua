@@ -143,6 +143,7 @@ methods.write = schema.fn{
     .. "groups above it; replaces a dataset that is there. Options: chunk (sizes), deflate (level 0 to 9).",
   args = { { "path", "string", need = true, help = "path of a dataset" }, { "value", "any", need = true },
     { "options", "table", help = "chunk, deflate" } },
+  returns = "nothing",
   call = function(f, path, value, o)
     o = check("file:write", o, { "chunk", "deflate" }, "datasets of HDF5 files")
     h5_write("file:write", f, path, value, o)
@@ -165,6 +166,7 @@ methods.close = schema.fn{
   name = "file:close", group = "files", positional = true,
   help = "Closes the file; one opened for writing appears under its name now. Closing again does nothing.",
   args = {},
+  returns = "nothing",
   call = function(f) core.h5_close("file:close", f) end,
 }
 
@@ -334,6 +336,7 @@ local write = schema.fn{
   args = { { "path", "string", need = true, help = "file name" },
     { "value", "any", need = true, help = "array; for HDF5 also number or string" }, { "options", "table", help = "see above" } },
   errors = "folders that are absent or closed to the user, a full disk: the old file stays as it was",
+  returns = "nothing",
   call = function(path, value, o) writers[format_of("write", path)](path, value, o) end,
 }
 

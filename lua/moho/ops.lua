@@ -110,7 +110,7 @@ M.dottest = schema.fn{
   name = "dottest", group = "operators", positional = true,
   help = "Checks that A.H is the adjoint of A: |<Au, v> - <u, A'v>| <= tol ||Au|| ||v|| with v = Au/||Au|| + noise, and the same from the other side. " ..
     "Such a v shows an error in a part of the adjoint at any size, where independent random vectors go blind.",
-  args = { { "A", "operator", need = true }, { "options", "table", help = "{tol=, seed=}; tol 1e-6 for f32, 1e-12 for f64" } },
+  args = { { "A", "operator", need = true, help = "any operator with floating dtypes" }, { "options", "table", help = "{tol=, seed=}; tol 1e-6 for f32, 1e-12 for f64" } },
   returns = "true", errors = "both numbers, when they differ",
   call = function(A, options)
     options = options or {}

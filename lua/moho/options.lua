@@ -134,6 +134,7 @@ return schema.fn {
     { "declared", "table", need = true, help = "name = { default, \"help\", choices = {...}, need = true, type = }" },
     { "args", "table", help = "the words to read; default: the global arg" },
   },
+  returns = "table of values by name; what is left over is [1], [2], ...",
   call = function(declared, args)
     local list, by_flag = declare(declared)
     for i, word in ipairs(args or {}) do
