@@ -40,6 +40,25 @@ static void *copy(const void *p, size_t bytes)
   return q;
 }
 
+/* The smallest time of the user's tables, at most 0; other times are never below 0. */
+static double least_time(const moho_kirchhoff *k)
+{
+  double least = 0;
+  for (int side = 0; side < 2 && k->trav[side]; side++) {
+    const moho_array *a = k->trav[side];
+    const int64_t rows = a->shape.d[0], cols = a->shape.d[1];
+    const void *p = moho_array_data(a);
+#pragma omp parallel for schedule(static) reduction(min : least)
+    for (int64_t i = 0; i < rows; i++)
+      for (int64_t j = 0; j < cols; j++) {
+        int64_t at = i * a->stride[0] + j * a->stride[1];
+        double t = a->type == MOHO_F32 ? ((const float *)p)[at] : ((const double *)p)[at];
+        if (t < least && isfinite(t)) least = t;
+      }
+  }
+  return least;
+}
+
 static moho_status describe(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
 {
   k->type = d->type, k->mode = d->mode;
@@ -74,6 +93,7 @@ static moho_status describe(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
       k->trav[i] = (moho_array *)d->trav[i];
       moho_array_ref(k->trav[i]);
     }
+  k->far = (double)k->nt - (least_time(k) - k->t0 / 2) / k->dt;
   return MOHO_OK;
 }
 

@@ -12,6 +12,9 @@
 extern "C" {
 #endif
 
+/* Samples: the times of a leg, less half of t0, are below it; what is beyond is not used. The axis must fit. */
+enum { MOHO_KIRCHHOFF_REACH = 4000000 };
+
 typedef enum moho_kirchhoff_mode {
   MOHO_KIRCHHOFF_ANALYTIC,
   MOHO_KIRCHHOFF_TIME,

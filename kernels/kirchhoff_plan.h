@@ -17,6 +17,7 @@ enum {
   KIR_WINDOW = 256,  /* samples that a tile may span in the forward kernel           */
   KIR_PAD = KIR_WINDOW + KIR_LANES,
   KIR_FRAC = 23, KIR_FRAC64 = 40,
+  KIR_SPREAD = 128,  /* samples between a row's times from which on those behind the record are left out */
   KIR_CHUNK = 512    /* terms of a float sum before it is added to the double one    */
 };
 
@@ -60,6 +61,7 @@ struct moho_kirchhoff {
   kir_batch *batch;
   int64_t nt, ld;
   double t0, dt;
+  double far;                           /* samples: a time above is behind the record with any partner    */
   double *vel;
   int64_t nvel;
   moho_array *trav[2];

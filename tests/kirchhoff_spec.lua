@@ -288,6 +288,9 @@ local cases = {
   { "tables without order, points not reached, a list", tables(base{ t = axis(900, 0.1, 0.001), traces = { isrc = { 3, 1 }, irec = { 1, 2 } } },
     function(_, i, q) return i % 5 == 0 and 0 / 0 or 3 * mess(i, q) end) },
   { "tables of huge times", tables(base(), function(side, i) return i % 3 == 0 and (side == 1 and 1e12 or -1e9) or 0.001 * i end) },
+  { "tables with a mark for points not reached", tables(base(), function(_, i, q)
+    return (i + q) % 7 == 0 and 1e4 or 0.05 + 0.0004 * i + 0.004 * q
+  end) },
   { "tables, 3-D", tables(base3(), function(_, i, q) return 0.03 + 0.0003 * i + 0.004 * q end) },
   { "tables, samples exactly", tables(base{ t = axis(41, 0, 0.25), wav = one }, function(_, i, q) return 0.25 * (i % 21 + q % 2) end) },
 }
@@ -539,6 +542,10 @@ describe("kirchhoff's arguments:", function()
   fails("argument 'z': expected increasing values", { z = { 30, 20, 10 } })
   fails("argument 't': expected 2 values or more, got 1", { t = { 0 } })
   fails("argument 't': expected finite values, got nan at 2", { t = { 0, nan, 2 } })
+  local late = moho.arange{ n = 9, start = 40000, step = 0.004 }
+  fails("argument 't': expected at most 4000000 samples, half of the time before the first included, got 9 samples of 0.004 from 40000 on",
+    { t = late })
+  fails("argument 't': expected at most 4000000 samples", { t = moho.arange{ n = 4000001, step = 0.004 } })
   fails("argument 'x': expected an axis (1-D), got shape (1, 3)", { x = { { 1, 2, 3 } } })
   fails("argument 'srcs': expected positions (2, n) with rows x, z, got shape (3, 1)", { srcs = { { 1 }, { 2 }, { 3 } } })
   fails("argument 'srcs': expected positions (3, n) with rows y, x, z, got shape (2, 3)", { y = axis(4, 0, 5) })

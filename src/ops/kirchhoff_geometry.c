@@ -43,7 +43,9 @@ static moho_status read_axes(kirchhoff *k, moho_kirchhoff_desc *d)
   MOHO_TRY(read_axis("z", k->z, 1, &d->n[2], &d->o[2], &d->d[2]));
   MOHO_TRY(read_axis("t", k->t, 2, &nt, &d->t0, &d->dt));
   d->nt = k->nt = nt;
-  if (nt > INT32_MAX / 4) return moho_fail_arg("t", "expected at most %d samples, got %" PRId64, INT32_MAX / 4, nt);
+  if ((double)nt + fabs(d->t0) / d->dt / 2 > MOHO_KIRCHHOFF_REACH)
+    return moho_fail_arg("t", "expected at most %d samples, half of the time before the first included, got %" PRId64
+                         " samples of %g from %g on; cut the record", MOHO_KIRCHHOFF_REACH, nt, d->dt, d->t0);
   moho_shape s = { k->y ? 3 : 2, { 0 } };
   for (int i = 0; i < s.n; i++) s.d[i] = d->n[3 - s.n + i];
   int64_t size;
