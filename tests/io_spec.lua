@@ -277,7 +277,7 @@ describe("files", function()
         fails(function() moho.write(path("none/x." .. suffix), a) end, "write: cannot write", "No such file or directory")
         put("plain", "x")
         fails(function() moho.write(path("plain/x." .. suffix), a) end, "cannot write", "Not a directory")
-        fails(function() moho.write("/sys/moho-test." .. suffix, a) end, "cannot write /sys/moho-test." .. suffix)
+        fails(function() moho.write("/proc/moho-test." .. suffix, a) end, "cannot write /proc/moho-test." .. suffix)
       end
       fails(function() moho.h5.open(path "none/x.h5", "w") end, "h5.open: cannot write", "No such file or directory")
     end)
