@@ -160,6 +160,8 @@ describe("views", function()
     fails("index on axis 1: expected a whole number", function() return a[1.5] end)
     fails("1 indices for an array of 2 axes", function() return a:at(1) end)
     fails("the field 'x' of an array can't be set", function() a.x = 1 end)
+    fails("a%[i%] = v: expected a number as i, got a table; an element is set by a:set%(v, i, j%)", function() a[{ 1, 2 }] = 1 end)
+    fails("a%[i%]: expected a number, got a table; an element is a:at%(i, j%)", function() return a[{ 1, 2 }] end)
     fails("no field or method 'norrm' %(did you mean 'norm'%?%)", function() return a.norrm end)
   end)
 

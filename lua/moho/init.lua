@@ -4,7 +4,7 @@ local schema = require "moho.schema"
 local complex = require "moho.complex"
 local show = require "moho.show"
 
-local moho = { version = core.version and core.version() or nil, complex = schema.fn{
+local moho = { version = core.version, complex = schema.fn{
   name = "complex", group = "arrays", positional = true, help = "A complex number (LuaJIT's complex double, with arithmetic; 2i is one too).",
   args = { { "re", "number", need = true }, { "im", "number", default = 0 } }, returns = "complex", call = complex.new,
 } }

@@ -97,7 +97,11 @@ method{ name = "operator:free", help = "Gives the operator's memory back at once
 
 require("moho.ops_compose").install(M, method, arguments)
 
+-- what users of PyLops look for first
+local elsewhere = { matvec = "A * x", rmatvec = "A.H * x", matmat = "A:apply_columns", dot = "A * x", adjoint = "A.H", dottest = "moho.dottest(A)" }
+
 function methods.__missing(_, key)
+  if elsewhere[key] then schema.fail("operator", "no field or method '%s'; write %s", key, elsewhere[key]) end
   if key == "name" or key == "dtype" or key == "dtyped" then return nil end
   local names = { "H", "T", "dims", "dimsd", "shape", "dtype", "dtyped", "device", "deviced", "title", "class", "name" }
   for n in pairs(methods) do if n:sub(1, 2) ~= "__" then names[#names + 1] = n end end

@@ -88,12 +88,13 @@ end
 
 --- " (did you mean 'x'?)" for the closest of `names`, or "".
 function schema.suggest(word, names)
-  local best, at
+  local best, at, real
   for _, n in ipairs(names) do
     local d = distance(word:lower(), n:lower())
+    local exact = d
     local near = n:lower():find(word:lower(), 1, true) == 1 or word:lower():find(n:lower(), 1, true) == 1
     if near then d = math.min(d, 2) end
-    if not best or d < best then best, at = d, n end
+    if not best or d < best or (d == best and exact < real) then best, at, real = d, n, exact end
   end
   if best and best <= math.max(2, math.floor(#word / 3)) then return (" (did you mean '%s'?)"):format(at) end
   return ""

@@ -435,7 +435,7 @@ static int array_index(lua_State *L)
     return 1;
   }
   const char *key = lua_tostring(L, 2);
-  if (!key) return lmoho_error(L, "array", "indexed by a %s", luaL_typename(L, 2));
+  if (!key) return lmoho_error(L, "a[i]", "expected a number, got a %s; an element is a:at(i, j), a part a:slice(\"1:10, :\")", luaL_typename(L, 2));
   if (strcmp(key, "freed") == 0) { lua_pushboolean(L, b->a == NULL); return 1; }
   if (b->a && property(L, b->a, key)) return 1;
   lua_pushlightuserdata(L, (void *)&methods_key);
@@ -459,7 +459,9 @@ static int array_index(lua_State *L)
 static int array_newindex(lua_State *L)
 {
   moho_array *a = lmoho_toarray(L, 1, "a[i] = v", "a");
-  if (lua_type(L, 2) != LUA_TNUMBER) return lmoho_error(L, "a[i] = v", "the field '%s' of an array can't be set", lua_tostring(L, 2) ? lua_tostring(L, 2) : luaL_typename(L, 2));
+  if (lua_type(L, 2) == LUA_TSTRING) return lmoho_error(L, "a[i] = v", "the field '%s' of an array can't be set", lua_tostring(L, 2));
+  if (lua_type(L, 2) != LUA_TNUMBER)
+    return lmoho_error(L, "a[i] = v", "expected a number as i, got a %s; an element is set by a:set(v, i, j)", luaL_typename(L, 2));
   if (a->shape.n == 0) return lmoho_error(L, "a[i] = v", "an array without axes has no rows");
   int64_t i = checked_index(L, 2, a, 0, "a[i] = v");
   if (a->shape.n == 1) {

@@ -4,6 +4,8 @@
 int luaopen_moho_core(lua_State *L)
 {
   lua_newtable(L);
+  lua_pushliteral(L, PACKAGE_VERSION);
+  lua_setfield(L, -2, "version");
   lmoho_open_ctx(L);
   lmoho_open_array(L);
   lmoho_open_op(L);
