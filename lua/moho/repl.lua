@@ -117,7 +117,7 @@ return function()
   local ok, moho = host.call(require, "moho")
   if ok then rawset(_G, "moho", moho) else complain(moho) end
   if mode.tty and not mode.quiet then
-    print(("moho %s, %s. Ctrl-D leaves."):format(host.version, host.luajit))
+    print(("moho %s, %s. moho.help() lists the functions, Ctrl-D leaves."):format(host.version, host.luajit))
   end
   while true do
     local f, message, rest = read_command()
