@@ -125,6 +125,19 @@ describe("sums", function()
     fails("a sum needs operators of one dtype", function() return matrix(5, 7, "f32") + matrix(5, 7, "f64") end)
     fails("expected two operators, got number", function() return matrix(5, 7, "f32") + 1 end)
   end)
+
+  it("nest so deep, and no deeper", function()
+    local A = moho.diagonal{ diag = { 1, 2, 3 }, dtype = "f64" }
+    local x, d, s, m = moho.ones{ shape = 3, dtype = "f64" }, A, A, A
+    fails("A %+ B: operators within operators, 500 deep, at most", function() for _ = 1, 5000 do d = (d + A).H * 0.5 end end)
+    fails("vstack: operators within operators", function() for _ = 1, 5000 do s = moho.vstack{ s } end end)
+    fails("memoize: operators within operators", function() for _ = 1, 5000 do m = moho.memoize{ op = m, dtype = "f64" } end end)
+    close(moho.array({ 1, 2, 3 }, "f64"), d * x, "f64")
+    close(moho.array({ 1, 2, 3 }, "f64"), d.H.T * x, "f64")
+    close(moho.array({ 1, 2, 3 }, "f64"), s * x, "f64")
+    close(moho.array({ 1, 2, 3 }, "f64"), m * x, "f64")
+    assert.is_true(#require "moho.show".text(d) > 500)
+  end)
 end)
 
 describe("stacks", function()

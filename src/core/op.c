@@ -84,6 +84,19 @@ moho_status moho_op_ready(moho_op *op)
   return moho_shape_check(&op->ran, op->ran_type, &size);
 }
 
+enum { MAXDEPTH = 500 };
+
+moho_status moho_op_shallow(const moho_op *part)
+{
+  if (part->depth < MAXDEPTH) return MOHO_OK;
+  return moho_fail(MOHO_EINVAL, "operators within operators, %d deep, at most; put the terms into one sum, product or stack", MAXDEPTH);
+}
+
+void moho_op_deepen(moho_op *op, const moho_op *part)
+{
+  if (op->depth <= part->depth) op->depth = part->depth + 1;
+}
+
 void moho_op_ref(moho_op *op) { op->refs++; }
 
 void moho_op_unref(moho_op *op)

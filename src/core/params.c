@@ -86,6 +86,8 @@ moho_status moho_op_add_op(moho_op *op, const char *name, moho_op *v)
   MOHO_TRY(find(op, name, MOHO_P_OP, MOHO_P_OPS, &at));
   const moho_param *p = op->cls->params;
   while (strcmp(p->name, name)) p++;
+  MOHO_TRY(moho_op_shallow(v));
+  moho_op_deepen(op, v);
   if (p->type == MOHO_P_OP) {
     moho_op_ref(v);
     moho_op_unref(*(moho_op **)at);

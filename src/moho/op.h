@@ -75,6 +75,7 @@ struct moho_op {                          /* first member of every instance     
   moho_dtype dom_type, ran_type;          /* differ for a real FFT, a real part        */
   bool real_linear;                       /* linear over the reals only (real, conj)   */
   bool any_type;                          /* takes and gives whatever its neighbour has (a lift without a dtype) */
+  int depth;                              /* operators within operators: 0 for one without parts */
 };
 
 /* classes */

@@ -155,6 +155,7 @@ static void append(chain *c, moho_op *a, moho_dir dir, bool whole)
     moho_term t = from ? from->term[dir == MOHO_FWD ? i : n - 1 - i] : (moho_term){ a, MOHO_FWD };
     if (dir == MOHO_ADJ) t.dir = flip(t.dir);
     moho_op_ref(t.op);
+    moho_op_deepen(&c->op, t.op);
     c->term[c->n++] = t;
   }
 }

@@ -48,6 +48,7 @@ static void append(plus *s, moho_op *a)
   const plus *from = a->cls == &moho_op_plus_class ? (const plus *)a : NULL;
   for (int i = 0; i < (from ? from->n : 1); i++) {
     s->term[s->n] = from ? from->term[i] : a;
+    moho_op_deepen(&s->op, s->term[s->n]);
     moho_op_ref(s->term[s->n++]);
   }
 }
@@ -65,6 +66,8 @@ moho_status moho_op_add(moho_op *a, moho_op *b, moho_op **out)
   if (a->dom_ctx != b->dom_ctx || a->ran_ctx != b->ran_ctx) return moho_fail(MOHO_ESHAPE, "a sum needs operators on one device: %s and %s", la, lb);
   if ((a->dom_type != b->dom_type || a->ran_type != b->ran_type) && !a->any_type && !b->any_type)
     return moho_fail(MOHO_ESHAPE, "a sum needs operators of one dtype: %s and %s", la, lb);
+  MOHO_TRY(moho_op_shallow(a));
+  MOHO_TRY(moho_op_shallow(b));
   MOHO_TRY(moho_op_make(&moho_op_plus_class, &op));
   plus *s = (plus *)op;
   s->term = calloc((size_t)(length(a) + length(b)), sizeof *s->term);
