@@ -1,6 +1,7 @@
 -- Arrays: making, views, elements, values, arithmetic, reductions, generator, print, errors.
 local moho = require "moho"
 local ffi = require "ffi"
+local memcheck = os.getenv "MOHO_MEMCHECK"   -- under valgrind, some thirty times slower: long arrays are shorter
 
 local real, all = { "f32", "f64", "i32", "i64" }, { "f32", "f64", "c64", "c128", "i32", "i64" }
 local floating = { "f32", "f64", "c64", "c128" }
@@ -364,7 +365,7 @@ describe("reductions", function()
   end)
 
   it("sum a long f32 array to a millionth", function()
-    local n = 20000000
+    local n = memcheck and 2000003 or 20000003
     local a = moho.full{ shape = { n }, value = 0.1, dtype = "f32" }
     assert.near(1, a:sum() / (n * a[1]), 1e-12)
     local x = moho.array({ 1e20, 1, -1e20 }, "f64")
@@ -445,11 +446,11 @@ describe("print", function()
   end)
 
   it("reads corners only of a large array", function()
-    local a = moho.zeros{ shape = { 8192, 16384 }, dtype = "f32" }
-    local t = moho.clock()
+    local a = moho.empty{ shape = { 8192, 16384 }, dtype = "f32" }
+    for _, i in ipairs{ "1:3", "-3:" } do for _, j in ipairs{ "1:3", "-3:" } do a:slice(i .. ", " .. j):fill(7) end end
     local text = show.text(a)
     assert.is_nil(text:match("mean"))
-    assert.is_true(moho.clock() - t < 0.5)
+    assert.matches("%[7 7 7 … 7 7 7%]", text)
   end)
 end)
 

@@ -317,7 +317,8 @@ describe("the host", function()
     end)
     it("tells how long a slow command took", function()
       local _, err = prompt "require 'moho.host'.sleep(0.6)\n"
-      assert.truthy(err:find("^%(0%.[67]%d s%)\n$"), err)
+      local seconds = tonumber(err:match "^%((%d+%.%d+) s%)\n$")
+      assert.truthy(seconds and seconds >= 0.6, err)        -- a machine at work takes longer
     end)
   end)
 

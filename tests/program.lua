@@ -60,6 +60,7 @@ function program.run(o)
   local words = { "cd", quote(dir), "&& env -u MOHO_LUA -u MOHO_DEVICE -u MOHO_THREADS -u MOHO_DEBUG -u MOHO_HISTORY" }
   words[#words + 1] = o.env
   if o.before then words[#words + 1] = quote(o.before) end
+  words[#words + 1] = os.getenv "MOHO_RUNNER"             -- such as valgrind with its options
   words[#words + 1] = quote(moho)
   for _, a in ipairs(o) do words[#words + 1] = quote(a) end
   program.write("in", o.input or "")

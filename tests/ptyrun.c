@@ -26,7 +26,7 @@ static char *text; /* all that came */
 static size_t used, room, matched;
 static int master;
 static pid_t child;
-static double patience = 20;
+static double patience = 60; /* for a machine at work; spent only when something does not come */
 
 static double now(void)
 {

@@ -66,7 +66,7 @@ describe("on a terminal", function()
       end)
     end
     test("twice ends the program with 130 when the first is not answered", function()
-      talk { P, "send " .. deaf .. "\\n", "pause 0.3", C, "pause 0.3", C, "exit 130" }
+      talk { P, "send print('g'..'o') " .. deaf .. "\\n", "expect go", "pause 0.3", C, "pause 0.3", C, "exit 130" }
     end)
     test("in a solver gives its iterate back", function()
       talk { P, "send d = {} " .. problem .. "\\n", P,
@@ -121,8 +121,8 @@ describe("on a terminal", function()
       talk { args = { "-e", "print 'go' " .. deaf }, "expect go", "pause 0.2", C, "pause 0.2", C, "exit 130" }
     end)
     test("SIGTERM ends with 143, the state closed", function()
-      local code = "local p = newproxy(true) getmetatable(p).__gc = function() print 'closed' end while true do end"
-      talk { args = { "-e", code }, "pause 0.5", "signal 15", "expect terminated", "expect closed", "exit 143" }
+      local code = "local p = newproxy(true) getmetatable(p).__gc = function() print 'closed' end print 'go' while true do end"
+      talk { args = { "-e", code }, "expect go", "signal 15", "expect terminated", "expect closed", "exit 143" }
       talk { P, "signal 15", "exit 143" }
       talk { P, "send while true do end\\n", "pause 0.3", "signal 15", "exit 143" }
     end)
