@@ -12,6 +12,8 @@ extern "C" const struct moho_vec_kernels moho_cuda_vec;
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
 extern "C" const struct moho_axis_kernels moho_cuda_axis;
 extern "C" const struct moho_fft_kernels moho_cuda_fft;
+extern "C" const struct moho_dense_kernels moho_cuda_dense;
+extern "C" void cuda_dense_lane_close(void *stream);
 
 static moho_kernels all_kernels()
 {
@@ -20,6 +22,7 @@ static moho_kernels all_kernels()
   k.kirchhoff = &moho_cuda_kirchhoff;
   k.axis = &moho_cuda_axis;
   k.fft = &moho_cuda_fft;
+  k.dense = &moho_cuda_dense;
   return k;
 }
 static const moho_kernels cuda_kernels = all_kernels();
@@ -73,10 +76,12 @@ static moho_status cuda_lane_open(void *dev, void **stream)
   return MOHO_OK;
 }
 
+/* Cannot fail, as cuda_release: after main, or without the context, nothing can be given back any more. */
 static void cuda_lane_close(void *dev, void *stream)
 {
-  if (cudaSetDevice(((const cuda_dev *)dev)->ordinal) != cudaSuccess ||
-      cudaStreamDestroy((cudaStream_t)stream) != cudaSuccess) cudaGetLastError();
+  if (cudaSetDevice(((const cuda_dev *)dev)->ordinal) != cudaSuccess) { cudaGetLastError(); return; }
+  cuda_dense_lane_close(stream);
+  if (cudaStreamDestroy((cudaStream_t)stream) != cudaSuccess) cudaGetLastError();
 }
 
 static moho_status cuda_alloc(void *dev, size_t bytes, void **p)

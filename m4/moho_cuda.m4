@@ -54,6 +54,7 @@ AC_DEFUN([MOHO_CUDA_TOOLKIT], [
     AC_MSG_CHECKING([whether nvcc builds for the architectures asked for])
     cat > conftest.cu <<_MOHO_EOF
 #include <cuda_runtime.h>
+#include <cublas_v2.h>
 #include <cufft.h>
 __global__ void k(float *x) { x@<:@threadIdx.x@:>@ *= 2; }
 extern "C" int f(float *x) { k<<<1, 1>>>(x); return cudaGetLastError(); }
