@@ -257,6 +257,41 @@ describe("lifts", function()
     fails("this lift has no dtype of its own", moho.dottest, L)
     fails("unknown argument 'dvice'", moho.lift, { 3 }, { dvice = "cpu" })
   end)
+
+  it("hand through what is on their far side, and add to what is there", function()
+    local device = moho.device "cuda:0"
+    if not device then return pending(select(2, moho.device "cuda:0")) end
+    for _, t in ipairs(dtypes) do
+      local L = moho.lift({ 3, 4 }, { device = device })
+      local K = moho.diagonal{ diag = moho.rng(2):normal({ 3, 4 }, t, "cpu"), dims = { 3, 4 }, dtype = t, device = device }
+      local x, z = moho.rng(1):normal({ 3, 4 }, t, "cpu"), moho.rng(3):normal({ 3, 4 }, t, "cpu")
+      local up = x:to(device)
+      assert.allclose(x, L * up, 0)
+      assert.allclose(x, L.H * x, 0)
+      assert.allclose(x, L.H * L * up, 0)
+      assert.equal(device, (L * up).device)
+      assert.equal("cpu", (L.H * x).device)
+      local A = L.H * K * L
+      assert.allclose(A * x, A * up, 0)
+      assert.allclose(A * x, A * up:reshape{ 12 }, 0)
+      assert.allclose(A.H * x, A.H * up, 0)
+      assert.allclose(A * x, (K * L * up):cpu(), 0)
+      assert.equal("cpu", (A * up).device)
+      local y = z:copy()
+      A:apply(up, y, 2, true)
+      close(y, z + A * x * 2, t)
+      y = z:to(device)
+      L:apply(x, y, -0.5, true)
+      close(y, up * -0.5 + z:to(device), t)
+      fails("12 elements", function() return A * moho.zeros{ shape = 13, dtype = t, device = device } end)
+      fails("works on " .. device, function() return K * x end)
+    end
+    local n = 9000001                                    -- more than crosses in one piece
+    local L, x = moho.lift({ n }, { device = device, dtype = "f32" }), moho.rng(5):normal({ n }, "f32", device)
+    local y = moho.ones{ shape = n, dtype = "f32", device = "cpu" }
+    L.H:apply(x, y, 3, true)
+    close(y, x:cpu() * 3 + 1, "f32")
+  end)
 end)
 
 describe("function operators", function()
@@ -330,7 +365,7 @@ describe("print", function()
   it("shows a chain as a tree", function()
     local A, D = matrix(5, 7, "f32"), moho.identity{ dims = { 5 }, name = "weights" }
     local show = require "moho.show"
-    assert.matches("^chain <5 ← 7> f32 cpu\n├ weights <5>.*\n└ Matrix <5 ← 7>", show.text(D * A))
+    assert.matches("^chain <5 ← 7> f32 " .. A.device .. "\n├ weights <5>.*\n└ Matrix <5 ← 7>", show.text(D * A))
     assert.matches("^adjoint of Matrix <7 ← 5>", tostring(A.H))
     assert.matches("times 2\n└ Matrix", show.text(2 * A))
     assert.equal(4, select(2, show.text(moho.vstack{ D * A, A }):gsub("\n", "")))

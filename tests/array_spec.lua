@@ -64,7 +64,7 @@ describe("making arrays", function()
     fails("axis 1 is negative", moho.zeros, { shape = { -1 } })
     fails("beyond 2%^63", moho.zeros, { shape = { 2 ^ 40, 2 ^ 40 } })
     fails("at most 6", moho.zeros, { shape = { 1, 1, 1, 1, 1, 1, 1 } })
-    fails("out of memory on cpu: needed", moho.zeros, { shape = { 2 ^ 45 } })
+    fails("out of memory on cpu: needed", moho.zeros, { shape = { 2 ^ 45 }, device = "cpu" })
     fails(moho.device("cuda:0") and "device 'cuda:99'" or "no CUDA device", moho.zeros, { shape = 1, device = "cuda:99" })
     fails("argument 'device': expected a device.*got string \"gpu\"", moho.zeros, { shape = 1, device = "gpu" })
   end)
@@ -250,7 +250,7 @@ describe("arithmetic", function()
         local g, va, vb = moho.rng(n), {}, {}
         for i = 1, n do va[i], vb[i] = i * 3 - 5, i + 2 end
         local a, b = moho.array(va, t), moho.array(vb, t)
-        local twice = moho.zeros{ shape = { n, 2 }, dtype = t }
+        local twice = moho.zeros{ shape = { n, 2 }, dtype = t, device = "cpu" }
         twice:slice(":, 1"):assign(a)
         for _, x in ipairs{ a, twice:slice(":, 1") } do
           local function check(r, f)
@@ -298,7 +298,7 @@ describe("arithmetic", function()
   end)
 
   it("broadcasts along missing and single axes", function()
-    local a, row = moho.ones{ shape = { 2, 3 }, dtype = "f64" }, moho.array({ 1, 2, 3 }, "f64")
+    local a, row = moho.ones{ shape = { 2, 3 }, dtype = "f64", device = "cpu" }, moho.array({ 1, 2, 3 }, "f64")
     assert.same({ { 2, 3, 4 }, { 2, 3, 4 } }, (a + row):totable())
     assert.same({ { 2, 3, 4 }, { 2, 3, 4 } }, (row + a):totable())
     local col = moho.array({ { 10 }, { 20 } }, "f64")

@@ -154,21 +154,24 @@ moho_status moho_op_apply_in(moho_op *a, moho_lane *on, moho_dir dir, moho_scala
   return st;
 }
 
+/* Sizes before devices before dtypes. A lift hands through what is on its far side already. */
 static moho_status check_side(const moho_op *a, moho_dir dir, bool out, const moho_array *v)
 {
   moho_side s = moho_op_side(a, dir, out);
   char line[512], want[160], got[160];
   int64_t n = moho_shape_size(s.shape);
+  bool through = !out && v->ctx == moho_op_lifts_to(a, dir);
   moho_op_line(a, line, sizeof line);
-  if (v->ctx != s.ctx)
+  if (!moho_shape_equal(&v->shape, s.shape) && !(v->shape.n == 1 && v->shape.d[0] == n))
+    return moho_fail(MOHO_ESHAPE, "%s needs %" PRId64 " elements %s%s, got array %s", line, n, moho_shape_text(s.shape, want, sizeof want),
+                     out ? " for the output" : "", moho_shape_text(&v->shape, got, sizeof got));
+  if (v->ctx != s.ctx && !through)
     return moho_fail(MOHO_ESHAPE, "%s works on %s, the %s is on %s; move it with :to(\"%s\"), or put a lift into the chain", line, s.ctx->name,
                      out ? "output" : "input", v->ctx->name, s.ctx->name);
   if (v->type != s.type && !a->any_type)
     return moho_fail(MOHO_ESHAPE, "%s takes %s, the %s is %s; use :astype(\"%s\")", line, moho_dtype_name(s.type), out ? "output" : "input",
                      moho_dtype_name(v->type), moho_dtype_name(s.type));
-  if (moho_shape_equal(&v->shape, s.shape) || (v->shape.n == 1 && v->shape.d[0] == n)) return MOHO_OK;
-  return moho_fail(MOHO_ESHAPE, "%s needs %" PRId64 " elements %s%s, got array %s", line, n, moho_shape_text(s.shape, want, sizeof want),
-                   out ? " for the output" : "", moho_shape_text(&v->shape, got, sizeof got));
+  return MOHO_OK;
 }
 
 /* A lane that no application is in the middle of: one within another (a function operator's callback) gets its own. */
@@ -234,7 +237,9 @@ moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar a
   on->depth++;
   if (!st && sx.used) st = moho_array_copy(x, &sx.a);
   if (!st && sy.used && add) st = moho_array_copy(y, &sy.a);
+  if (!st && inner && (sx.used || sy.used)) st = join_lanes(y->ctx, x->ctx);
   if (!st) st = moho_op_apply_in(a, on, dir, alpha, add, sx.used ? &sx.a : x, sy.used ? &sy.a : y);
+  if (!st && inner && sy.used) st = join_lanes(y->ctx, x->ctx);
   if (!st && sy.used) st = moho_array_copy(&sy.a, y);
   on->depth--;
   for (int i = 0; i < w.n; i++) moho_lane_reset(lane[i], mark[i]);

@@ -13,6 +13,8 @@ moho_status moho_op_shallow(const moho_op *part);
 void moho_op_deepen(moho_op *op, const moho_op *part);
 /* A chain of one term without a factor: its operator and direction (ops/op_chain.c). */
 bool moho_op_is_adjoint(const moho_op *a, const moho_op **only, moho_dir *dir);
+/* Where the lift that is applied first moves its input to; NULL when the first term is no lift to another device. */
+moho_ctx *moho_op_lifts_to(const moho_op *a, moho_dir dir);
 
 typedef struct moho_term { moho_op *op; moho_dir dir; } moho_term;
 #endif

@@ -25,6 +25,16 @@ bool moho_op_is_adjoint(const moho_op *a, const moho_op **only, moho_dir *dir)
   return true;
 }
 
+moho_ctx *moho_op_lifts_to(const moho_op *a, moho_dir dir)
+{
+  for (const chain *c; (c = as_chain(a));) {
+    const moho_term *t = &c->term[dir == MOHO_FWD ? c->n - 1 : 0];
+    a = t->op;
+    dir = dir == MOHO_FWD ? t->dir : flip(t->dir);
+  }
+  return a->cls == &moho_op_lift_class && a->dom_ctx != a->ran_ctx ? moho_op_side(a, dir, true).ctx : NULL;
+}
+
 /* ---- application ---------------------------------------------------------------------- */
 
 enum { MAXTERM = 256 };
@@ -100,7 +110,10 @@ static moho_status chain_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sc
     mark[i] = moho_lane_mark(lane[i]);
     for (int k = 0; k < 2; k++) a.at[i].p[k] = a.at[i].bytes[k] ? moho_lane_take(lane[i], a.at[i].bytes[k]) : NULL;
   }
-  for (int i = 0; i < p.n && !st; i++) {
+  /* the lift that comes first has nothing to move when x is on its far side */
+  bool lifted = p.term[0].op->cls == &moho_op_lift_class && x->ctx == moho_op_side(p.term[0].op, p.term[0].dir, true).ctx;
+  int first = lifted && p.n > 1;
+  for (int i = first; i < p.n && !st; i++) {
     moho_term *t = &p.term[i];
     if (i == p.n - 1) { st = moho_op_apply_in(t->op, on, t->dir, alpha, add, x, y); break; }
     moho_side s = moho_op_side(t->op, t->dir, true);

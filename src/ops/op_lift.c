@@ -17,12 +17,49 @@ static moho_status lift_init(moho_op *op)
   return MOHO_OK;
 }
 
+/* What is added to y crosses in pieces of this size, so that a lift needs little memory beside its arrays. */
+enum { PIECE = 32 << 20 };
+
+static void lift_work(const moho_op *op, moho_dir dir, moho_work *w)
+{
+  moho_side s = moho_op_side(op, dir, true);
+  size_t bytes = (size_t)moho_shape_size(s.shape) * (op->any_type ? 16 : moho_dtype_size(s.type));
+  if (op->dom_ctx != op->ran_ctx) moho_work_add(w, s.ctx, bytes < PIECE ? bytes : PIECE);
+}
+
+/* n elements of x from `from` on, on the streams of the lane and its peer: in order with what is under way there. */
+static moho_status cross(moho_lane *on, const moho_array *x, int64_t from, int64_t n, void *to)
+{
+  size_t e = moho_dtype_size(x->type), bytes = (size_t)n * e;
+  const char *p = (const char *)moho_array_data(x) + (size_t)from * e;
+  moho_lane *there;
+  if (x->ctx->be->host) return on->ctx->be->put(on->ctx->dev, on->stream, to, p, bytes);
+  MOHO_TRY(moho_lane_peer(on, x->ctx, &there));
+  return x->ctx->be->get(x->ctx->dev, there->stream, to, p, bytes);
+}
+
+static moho_status cross_and_add(moho_lane *on, moho_scalar alpha, const moho_array *x, moho_array *y)
+{
+  int64_t size = moho_array_size(x), most = PIECE / (int64_t)moho_dtype_size(x->type);
+  void *scratch = moho_lane_take(on, (size_t)(size < most ? size : most) * moho_dtype_size(x->type));
+  for (int64_t i = 0; i < size; i += most) {
+    moho_shape s = { 1, { size - i < most ? size - i : most } };
+    moho_array piece, part;
+    moho_block b;
+    MOHO_TRY(cross(on, x, i, s.d[0], scratch));
+    moho_array_over(on, x->type, &s, scratch, &piece, &b);
+    moho_array_part(y, i, &s, &part);
+    MOHO_TRY(moho_vec_axpby(on, alpha, &piece, MOHO_ONE, &part));
+  }
+  return MOHO_OK;
+}
+
 static moho_status lift_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
 {
   (void)op, (void)dir;
   if (x->ctx == y->ctx) return moho_vec_axpby(on, alpha, x, (moho_scalar){ add, 0 }, y);
-  if (add) return moho_fail(MOHO_EINVAL, "a lift from one device to another can't add to its result");
-  MOHO_TRY(moho_array_copy(x, y));
+  if (add) return cross_and_add(on, alpha, x, y);
+  MOHO_TRY(cross(on, x, 0, moho_array_size(x), moho_array_data(y)));
   return alpha.re == 1 && alpha.im == 0 ? MOHO_OK : moho_vec_scale(on, alpha, y);
 }
 
@@ -35,6 +72,7 @@ static const moho_param params[] = {
 const moho_opclass moho_op_lift_class = {
   .name = "lift", .title = "Lift",
   .help = "Moves data between the host and a device: forward host to device, adjoint device to host. "
-          "moho.lift(dims) with the default device; to the CPU it is the identity without a copy. Operators never move data on their own.",
-  .size = sizeof(lift), .params = params, .init = lift_init, .apply = lift_apply,
+          "moho.lift(dims) with the default device; to the CPU it is the identity without a copy. What is on its far side already is handed "
+          "through. Operators never move data on their own.",
+  .size = sizeof(lift), .params = params, .init = lift_init, .work = lift_work, .apply = lift_apply,
 };
