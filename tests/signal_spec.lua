@@ -39,7 +39,7 @@ describe("wavelets", function()
   end)
   it("refuse bad input", function()
     message("ricker: argument 't': expected times from 0 on, the first is 0.004", moho.ricker, { 0.004, 0.008 }, 25)
-    local scalar = moho.ones{ shape = { 2 } }:slice("1:1"):reshape{}
+    local scalar = moho.ones{ shape = { 2 }, device = "cpu" }:slice("1:1"):reshape{}
     message("ricker: argument 't': expected a 1-D array or list, got array f32 () on cpu", moho.ricker, scalar, 25)
     message("ricker: argument 't': expected numbers, got string \"x\" at 3", moho.ricker, { 0, 0.004, "x" }, 25)
     message("ricker: argument 't': expected a 1-D array or list, got array", moho.ricker,
