@@ -8,6 +8,7 @@
 enum {
   AXIS_SPAN = 512,       /* columns at a time where sums are kept for each                       */
   AXIS_WIDE = 2048,      /* columns at a time of a stencil: its rows stay in the first cache     */
+  AXIS_SUMS = 2048,      /* the same for sums alone: whole rows are read faster than parts       */
   AXIS_TAPS = 5,         /* rows combined in one pass                                            */
   AXIS_LANES = 8,        /* sums along a row that run side by side                               */
   AXIS_NEAR = 1024,      /* longest window of boxes that are added up by binary digits           */
@@ -116,14 +117,15 @@ static moho_status cpu_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, m
   int body = axis_body(t, alpha);
   if (axis_pairs(t, alpha)) inner *= 2;
   const sparse_job q = { a, alpha, add, outer, inner, x, y };
-  int64_t spans = (inner + AXIS_SPAN - 1) / AXIS_SPAN, wide = inner < AXIS_SPAN ? inner : AXIS_SPAN;
+  int64_t span = a->per == 1 && body < 2 ? 4 * AXIS_PIECE : AXIS_SPAN;     /* copies of rows keep no sums */
+  int64_t spans = (inner + span - 1) / span, wide = inner < span ? inner : span;
   int64_t high = wide > 0 && AXIS_PIECE / wide > 1 ? AXIS_PIECE / wide : 1, cuts = (a->rows + high - 1) / high;
   int64_t pieces = outer * cuts * spans;
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (outer * a->rows * inner > 2 * AXIS_PIECE)
   for (int64_t p = 0; p < pieces; p++) {
     int64_t s = p % spans, c = p / spans % cuts, o = p / spans / cuts;
     int64_t i0 = c * high, i1 = i0 + high < a->rows ? i0 + high : a->rows;
-    int64_t j0 = s * AXIS_SPAN, j1 = j0 + AXIS_SPAN < inner ? j0 + AXIS_SPAN : inner;
+    int64_t j0 = s * span, j1 = j0 + span < inner ? j0 + span : inner;
     if (inner == 1) flat[body](&q, o, i0, i1);
     else columns[body](&q, o, i0, i1, j0, j1);
   }
@@ -313,7 +315,7 @@ static moho_status cpu_sum(moho_lane *on, moho_dtype t, moho_scalar alpha, bool 
     sum_rows(&q, body == 0, outer);
     return MOHO_OK;
   }
-  int64_t span = axis_span(outer, inner), spans = (inner + span - 1) / span;
+  int64_t span = moho_threads(0) == 1 ? AXIS_SUMS : axis_span(outer, inner), spans = (inner + span - 1) / span;
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (outer * n * inner > 2 * AXIS_PIECE)
   for (int64_t p = 0; p < outer * spans; p++) {
     int64_t j = p % spans * span;

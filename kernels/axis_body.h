@@ -371,19 +371,22 @@ static MOHO_WIDE double NAME(sum_run)(const R *x, int64_t n)
 }
 #endif
 
-/* Columns j0 .. j1-1, at most AXIS_SPAN, of slice o. */
+/* Columns j0 .. j1-1, at most AXIS_SUMS, of slice o. */
 static MOHO_WIDE void NAME(sum_columns)(const sum_job *q, int64_t o, int64_t j0, int64_t j1)
 {
   enum { C = 1 + CPLX };
   const int64_t w = (j1 - j0) * C, ld = q->inner * C;
   const R *x = (const R *)q->x + o * q->n * ld + j0 * C;
   R *y = (R *)q->y + o * ld + j0 * C;
-  double sum[2 * AXIS_SPAN];
+  double sum[2 * AXIS_SUMS];
   for (int64_t j = 0; j < w; j++) sum[j] = 0;
   int64_t i = 0;
-  for (; i + 4 <= q->n; i += 4, x += 4 * ld)
+  for (; i + 8 <= q->n; i += 8, x += 8 * ld) {
+    const R *x1 = x + ld, *x2 = x1 + ld, *x3 = x2 + ld, *x4 = x3 + ld, *x5 = x4 + ld, *x6 = x5 + ld, *x7 = x6 + ld;
     for (int64_t j = 0; j < w; j++)
-      sum[j] += ((double)x[j] + (double)x[ld + j]) + ((double)x[2 * ld + j] + (double)x[3 * ld + j]);
+      sum[j] += (((double)x[j] + (double)x1[j]) + ((double)x2[j] + (double)x3[j]))
+                + (((double)x4[j] + (double)x5[j]) + ((double)x6[j] + (double)x7[j]));
+  }
   for (; i < q->n; i++, x += ld) for (int64_t j = 0; j < w; j++) sum[j] += (double)x[j];
 #if CPLX
   for (int64_t j = 0; j < w; j += 2) {

@@ -11,6 +11,8 @@
 typedef struct run { int64_t n, first, off[MOHO_MAXOPERAND], s[MOHO_MAXOPERAND]; } run;
 typedef struct draw { moho_random kind; uint64_t seed, first; } draw;
 
+extern const struct moho_axis_kernels moho_cpu_axis;
+
 typedef void (*pointwise)(const moho_nd *v, const run *r, const void *par);
 typedef void (*reducer)(const moho_nd *v, const run *r, slot *a);
 
@@ -34,8 +36,17 @@ static void run_at(const moho_nd *v, int nv, int64_t lo, int64_t hi, run *r)
 
 enum {
   SMALL = 1 << 14,                      /* below, waking threads costs more than it gives */
-  TILE = 128                            /* results of an axis reduction kept side by side */
+  TILE = 512                            /* results of an axis reduction kept side by side, at most */
 };
+
+/* How many of them: the wider, the longer the pieces of memory that are read, but every thread needs some tiles. Each result is
+   computed alike whatever the width. */
+static int64_t tile_wide(int64_t size, int64_t pieces)
+{
+  int64_t wide = TILE, most = moho_threads(0);
+  while (wide > 64 && most > 1 && size * pieces < 4 * most * wide) wide /= 2;
+  return wide;
+}
 
 static void each(const moho_nd *v, int nv, pointwise f, const void *par)
 {
@@ -162,10 +173,17 @@ static moho_status cpu_fill(moho_lane *on, const moho_nd *v, moho_scalar a)
   return MOHO_OK;
 }
 
+/* Whether the elements are in another order there: such copies go in tiles. */
+static bool turned(const moho_nd *v)
+{
+  int64_t step = v->s[1][v->n - 1];
+  return v->size > SMALL && step != 1 && step != 0 && step != -1 && moho_cpu_axis.can_rearrange(v, (moho_scalar){ 1, 0 });
+}
+
 static moho_status cpu_copy(moho_lane *on, const moho_nd *v)
 {
   static const pointwise f[] = ALL(run_convert);
-  (void)on;
+  if (turned(v)) return moho_cpu_axis.rearrange(on, v, (moho_scalar){ 1, 0 }, false);
   each(v, 2, f[v->t[0]], NULL);
   return MOHO_OK;
 }

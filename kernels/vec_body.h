@@ -29,7 +29,7 @@ static void NAME(run_axpby)(const moho_nd *v, const run *r, const void *par)
 }
 
 #define BINARY(f, OUT)                                                                          \
-  static void NAME(run_##f)(const moho_nd *v, const run *r, const void *par)                    \
+  MOHO_WIDE static void NAME(run_##f)(const moho_nd *v, const run *r, const void *par)          \
   {                                                                                             \
     OUT *y = (OUT *)v->p[0] + r->off[0];                                                        \
     const T *a = (const T *)v->p[1] + r->off[1], *b = (const T *)v->p[2] + r->off[2];           \
@@ -306,6 +306,26 @@ MOHO_WIDE static T NAME(extreme_row)(const T *x, int64_t s, int64_t n, int large
   return m;
 }
 
+/* Where the first element is that is m, or not a number: in steps that are vector instructions. */
+MOHO_WIDE static int64_t NAME(first_row)(const T *x, int64_t s, int64_t n, T m, int nan)
+{
+  enum { STEP = 64 };
+  int64_t i = 0;
+  if (nan) {
+    while (!NAME(nan)(x[i * s])) i++;
+    return i;
+  }
+  if (s == 1) {
+    for (; i + STEP <= n; i += STEP) {
+      int found = 0;
+      for (int k = 0; k < STEP; k++) found |= x[i + k] == m;
+      if (found) break;
+    }
+  }
+  while (x[i * s] != m) i++;
+  return i;
+}
+
 static void NAME(slot_min)(const moho_nd *v, const run *r, slot *a)
 {
   int nan;
@@ -333,8 +353,7 @@ static void NAME(slot_place)(const moho_nd *v, const run *r, slot *a)
     T old = base[(int64_t)a->par[3]];
     if (NAME(nan)(old) || !(nan || (largest ? m > old : m < old))) return;
   }
-  if (nan) while (!NAME(nan)(x[i * s])) i++;
-  else while (x[i * s] != m) i++;
+  i = NAME(first_row)(x, s, r->n, m, nan);
   a->at = r->first + i;
   a->par[3] = (double)(r->off[0] + i * s);
 }
@@ -432,10 +451,8 @@ static void NAME(tile_row)(moho_reduce f, NAME(tile) *a, const T *x, int64_t k0,
     case MOHO_ARGMAX:
       {
         int nan;
-        int64_t k = 0;
         a->t[0] = NAME(extreme_row)(y, sk, n, f == MOHO_ARGMAX, &nan);
-        if (nan) while (!NAME(nan)(y[k * sk])) k++;
-        else while (y[k * sk] != a->t[0]) k++;
+        int64_t k = NAME(first_row)(y, sk, n, a->t[0], nan);
         a->t[0] = y[k * sk];
         a->at[0] = k0 + k;
       }
@@ -444,6 +461,33 @@ static void NAME(tile_row)(moho_reduce f, NAME(tile) *a, const T *x, int64_t k0,
     default: break;
   }
 }
+
+#if !COMPLEX
+/* The extremes of w columns, four rows at a time; gives whether there was a not-a-number, which is left aside. */
+MOHO_WIDE static int NAME(extreme_columns)(T *restrict t, const T *x, int64_t w, int64_t sj, int64_t k0, int64_t k1, int64_t sk,
+                                           int largest)
+{
+  int bad = 0;
+  if (sj != 1) return 1;
+#define EXTREME(better)                                                                                                  \
+  for (int64_t k = k0; k < k1; k += 4) {                                                                                 \
+    const T *y0 = x + k * sk, *y1 = k + 1 < k1 ? y0 + sk : y0, *y2 = k + 2 < k1 ? y1 + sk : y0, *y3 = k + 3 < k1 ? y2 + sk : y0; \
+    PRAGMA(omp simd reduction(| : bad))                                                                                  \
+    for (int64_t j = 0; j < w; j++) {                                                                                    \
+      T a = y0[j], b = y1[j], c = y2[j], d = y3[j], m = t[j];                                                            \
+      bad |= NAME(nan)(a) | NAME(nan)(b) | NAME(nan)(c) | NAME(nan)(d);                                                  \
+      b = BETTER_##better(a, b) ? a : b;                                                                                 \
+      d = BETTER_##better(c, d) ? c : d;                                                                                 \
+      b = BETTER_##better(d, b) ? d : b;                                                                                 \
+      t[j] = BETTER_##better(b, m) ? b : m;                                                                              \
+    }                                                                                                                    \
+  }
+  if (largest) { EXTREME(max) }
+  else { EXTREME(min) }
+#undef EXTREME
+  return bad;
+}
+#endif
 
 /* Several results side by side: the axis is stepped through, the results are run along. */
 #define ROWS(from, body) for (int64_t k = (from); k < k1; k++) { const T *y = x + k * sk; if (sj == 1) LOOP2(y[j], body) else LOOP2(y[j * sj], body) }
@@ -463,8 +507,16 @@ MOHO_WIDE static void NAME(tile_columns)(moho_reduce f, NAME(tile) *a, const T *
     case MOHO_VAR: ROWS(k0, a->q[j] += NAME(square_from)(e, a->m[j])) break;
     case MOHO_NONZERO: ROWS(k0, a->at[j] += !NAME(zero)(e)) break;
 #if !COMPLEX
-    case MOHO_MIN: ROWS(k0 + 1, a->t[j] = NAME(minimum)(a->t[j], e)) break;
-    case MOHO_MAX: ROWS(k0 + 1, a->t[j] = NAME(maximum)(a->t[j], e)) break;
+    case MOHO_MIN:
+      if (!NAME(extreme_columns)(a->t, x, w, sj, k0, k1, sk, 0)) break;
+      for (int64_t j = 0; j < w && k1 > k0; j++) a->t[j] = x[k0 * sk + j * sj];
+      ROWS(k0 + 1, a->t[j] = NAME(minimum)(a->t[j], e))
+      break;
+    case MOHO_MAX:
+      if (!NAME(extreme_columns)(a->t, x, w, sj, k0, k1, sk, 1)) break;
+      for (int64_t j = 0; j < w && k1 > k0; j++) a->t[j] = x[k0 * sk + j * sj];
+      ROWS(k0 + 1, a->t[j] = NAME(maximum)(a->t[j], e))
+      break;
     case MOHO_ARGMIN: ROWS(k0 + 1, if (e < a->t[j] || (NAME(nan)(e) && !NAME(nan)(a->t[j]))) { a->t[j] = e; a->at[j] = k; }) break;
     case MOHO_ARGMAX: ROWS(k0 + 1, if (e > a->t[j] || (NAME(nan)(e) && !NAME(nan)(a->t[j]))) { a->t[j] = e; a->at[j] = k; }) break;
 #endif
@@ -484,7 +536,7 @@ static void NAME(reduce_axis)(const moho_nd *v, moho_reduce f, int64_t n, int64_
 {
   NAME(part) parts[SLOTS];
   int64_t pieces = axis_pieces(v->size, n), per = (n + pieces - 1) / pieces, last = v->d[v->n - 1], sj = v->s[1][v->n - 1];
-  int64_t wide = last >= 8 && llabs(sj) < llabs(sk) ? TILE : 1, across = (last + wide - 1) / wide, tiles = v->size / (last ? last : 1) * across;
+  int64_t wide = last >= 8 && llabs(sj) < llabs(sk) ? tile_wide(v->size, pieces) : 1, across = (last + wide - 1) / wide, tiles = v->size / (last ? last : 1) * across;
   MEAN mean[SLOTS];
   for (int pass = f == MOHO_VAR && pieces > 1 ? 0 : 1; pass < 2; pass++) {
     moho_reduce g = pass == 0 ? MOHO_SUM : f;
@@ -525,15 +577,48 @@ static void NAME(reduce_axis)(const moho_nd *v, moho_reduce f, int64_t n, int64_
 
 /* ---- running sums ------------------------------------------------------------------------------ */
 
+#if INTEGER
+typedef int64_t NAME(running);
+MOHO_FORMULA int64_t NAME(running_of)(ACC a) { return a; }
+#else
+typedef T NAME(running);
+MOHO_FORMULA T NAME(running_of)(ACC a) { return NAME(of_acc)(a); }
+#endif
+
+#define LOOP3(sy, sx) \
+  for (int64_t j = 0; j < w; j++) { a[j] = NAME(acc_add)(a[j], NAME(widen)(x[j * (sx)])); y[j * (sy)] = NAME(running_of)(a[j]); }
+/* Several results side by side: the axis is stepped through. */
+MOHO_WIDE static void NAME(cumsum_columns)(const run *r, int64_t w, int64_t n, int64_t s0, int64_t s1, const T *x,
+                                           NAME(running) *y)
+{
+  ACC a[TILE];
+  for (int64_t j = 0; j < w; j++) a[j] = NAME(acc_zero)();
+  for (int64_t k = 0; k < n; k++, x += s1, y += s0) {
+    if (r->s[0] == 1 && r->s[1] == 1)
+      LOOP3(1, 1)
+    else
+      LOOP3(r->s[0], r->s[1])
+  }
+}
+#undef LOOP3
+
 static void NAME(cumsum)(const moho_nd *v, int64_t n, int64_t s0, int64_t s1)
 {
-#if INTEGER
-  typedef int64_t out;
-#else
-  typedef T out;
-#endif
+  typedef NAME(running) out;
   int64_t pieces = axis_pieces(v->size, n), per = (n + pieces - 1) / pieces, items = v->size * pieces;
+  int64_t last = v->d[v->n - 1], sj = v->s[1][v->n - 1];
   ACC start[SLOTS];
+  if (pieces == 1 && last >= 8 && llabs(sj) < llabs(s1)) {
+    int64_t wide = tile_wide(v->size, 1), across = (last + wide - 1) / wide;
+#pragma omp parallel for schedule(static) if (v->size * n > SMALL)
+    for (int64_t i = 0; i < v->size / last * across; i++) {
+      int64_t j = i % across * wide, w = last - j < wide ? last - j : wide;
+      run r;
+      run_at(v, 2, i / across * last + j, i / across * last + j + w, &r);
+      NAME(cumsum_columns)(&r, w, n, s0, s1, (const T *)v->p[1] + r.off[1], (NAME(running) *)v->p[0] + r.off[0]);
+    }
+    return;
+  }
   for (int pass = pieces > 1 ? 0 : 1; pass < 2; pass++) {
 #pragma omp parallel for schedule(static) if (v->size * n > SMALL)
     for (int64_t i = 0; i < items; i++) {
@@ -546,11 +631,7 @@ static void NAME(cumsum)(const moho_nd *v, int64_t n, int64_t s0, int64_t s1)
       if (pass) {
         for (int64_t k = k0; k < k1; k++) {
           a = NAME(acc_add)(a, NAME(widen)(x[k * s1]));
-#if INTEGER
-          y[k * s0] = a;
-#else
-          y[k * s0] = NAME(of_acc)(a);
-#endif
+          y[k * s0] = NAME(running_of)(a);
         }
       } else {
         for (int64_t k = k0; k < k1; k++) a = NAME(acc_add)(a, NAME(widen)(x[k * s1]));
