@@ -2,6 +2,9 @@
    geometry alone and each of which owns its part of y, so that any number of threads gives the same bits. */
 #include <omp.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
 #include "core/kernels.h"
 #include "wide.h"
 
@@ -378,19 +381,52 @@ static void rearrange_rows(const rows_job *q)
   }
 }
 
-enum { TILE = 128, SIDE = 256 }; /* a tile: elements of a line of y, bytes of one of x; it stays in the first cache */
+enum { AHEAD = 16, TILE = 128, SIDE = 256 }; /* a tile: elements of a line of y, bytes of one of x; it stays in the first cache */
 
-#define GATHER(bytes, type)                                                                                 \
-  static void gather_##bytes(const void *x_, int64_t rows, int64_t n, int64_t step, void *buf_)             \
-  {                                                                                                         \
-    const type *x = x_;                                                                                     \
-    type *buf = buf_;                                                                                       \
-    for (int64_t j = 0; j < n; j++) for (int64_t i = 0; i < rows; i++) buf[i * TILE + j] = x[j * step + i]; \
+/* Lines of x lie far apart, where no processor foresees them. */
+#define GATHER(bytes, type)                                                                                    \
+  static void gather_##bytes(const void *x_, int64_t rows, int64_t n, int64_t step, int64_t from, void *buf_)  \
+  {                                                                                                            \
+    const type *x = x_;                                                                                        \
+    type *buf = buf_;                                                                                          \
+    for (int64_t j = 0; j < n; j++) {                                                                          \
+      for (int64_t i = 0; j + AHEAD < n && i < rows; i += 64 / bytes) __builtin_prefetch(x + (j + AHEAD) * step + i); \
+      for (int64_t i = from; i < rows; i++) buf[i * TILE + j] = x[j * step + i];                               \
+    }                                                                                                          \
   }
 typedef struct axis_16 { uint64_t a, b; } axis_16;
 GATHER(4, uint32_t)
 GATHER(8, uint64_t)
 GATHER(16, axis_16)
+
+#ifdef __SSE2__
+/* Squares of 4 x 4 in registers, then what they leave of the rows and of the lines. */
+static void gather_squares(const void *x_, int64_t rows, int64_t n, int64_t step, int64_t from, void *buf_)
+{
+  const float *x = x_;
+  float *buf = buf_;
+  int64_t whole = rows / 4 * 4, lines = n / 4 * 4;
+  (void)from;
+  for (int64_t j = 0; j < lines; j += 4) {
+    const float *x0 = x + j * step, *x1 = x0 + step, *x2 = x1 + step, *x3 = x2 + step;
+    for (int64_t k = j + AHEAD; k < j + AHEAD + 4 && k < n; k++)
+      for (int64_t i = 0; i < rows; i += 16) __builtin_prefetch(x + k * step + i);
+    for (int64_t i = 0; i < whole; i += 4) {
+      __m128 a = _mm_loadu_ps(x0 + i), b = _mm_loadu_ps(x1 + i), c = _mm_loadu_ps(x2 + i), d = _mm_loadu_ps(x3 + i);
+      _MM_TRANSPOSE4_PS(a, b, c, d);
+      float *to = buf + i * TILE + j;
+      _mm_store_ps(to, a);
+      _mm_store_ps(to + TILE, b);
+      _mm_store_ps(to + 2 * TILE, c);
+      _mm_store_ps(to + 3 * TILE, d);
+    }
+  }
+  if (whole < rows) gather_4(x, rows, lines, step, whole, buf);
+  if (lines < n) gather_4(x + lines * step, rows, n - lines, step, 0, buf + lines);
+}
+#else
+#define gather_squares gather_4
+#endif
 
 /* Tiles over y's last axis and axis `b`, which is contiguous in x: read along b, turned, written along the last. */
 static void turn_tiles(const rows_job *q, int b)
@@ -413,8 +449,8 @@ static void turn_tiles(const rows_job *q, int b)
       y += rest % v->d[k] * v->s[0][k];
       rest /= v->d[k];
     }
-    (size == 4 ? gather_4 : size == 8 ? gather_8 : gather_16)((const char *)v->p[1] + x * (int64_t)size, rows, n,
-                                                              v->s[1][last], buf);
+    (size == 4 ? gather_squares : size == 8 ? gather_8 : gather_16)((const char *)v->p[1] + x * (int64_t)size, rows, n,
+                                                                    v->s[1][last], 0, buf);
     for (int64_t r = 0; r < rows; r++)
       put[q->body](n * q->pair, q->alpha, buf + (size_t)(r * TILE) * size, q->add,
                    (char *)v->p[0] + (y + r * v->s[0][b]) * (int64_t)size);
