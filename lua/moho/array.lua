@@ -46,9 +46,14 @@ M.full = schema.fn{
   call = function(o) return core.array_new(o.shape, o.dtype, o.device, "full", o.value) end,
 }
 
-local function host(values, o, name)
-  return core.array_to(core.array_fromtable(values, "f64", name), o.device or "cpu", o.dtype, true, name)
+-- n values first + (i - 1) step, in double on the CPU, then where and what the caller asked for.
+local function regular(o, first, step, name)
+  local a = core.array_new({ o.n }, "f64", "cpu", name)
+  local p = ffi.cast("double *", core.array_ptr(a))
+  for i = 0, o.n - 1 do p[i] = first + i * step end
+  return a, p
 end
+local function asked(a, o, name) return core.array_to(a, o.device or "cpu", o.dtype, true, name) end
 
 M.linspace = schema.fn{
   name = "linspace", group = "arrays", help = "n equally spaced values, both ends included; on the CPU, f64, unless asked otherwise.",
@@ -56,10 +61,9 @@ M.linspace = schema.fn{
            { "n", "integer", need = true, min = 1, help = "how many" }, { "dtype", "dtype", default = "f64", help = "element type" }, device_arg },
   returns = "array (n)",
   call = function(o)
-    local v, step = {}, o.n > 1 and (o.to - o.from) / (o.n - 1) or 0
-    for i = 1, o.n do v[i] = o.from + (i - 1) * step end
-    if o.n > 1 then v[o.n] = o.to end
-    return host(v, o, "linspace")
+    local a, p = regular(o, o.from, o.n > 1 and (o.to - o.from) / (o.n - 1) or 0, "linspace")
+    if o.n > 1 then p[o.n - 1] = o.to end
+    return asked(a, o, "linspace")
   end,
 }
 
@@ -69,9 +73,7 @@ M.arange = schema.fn{
            { "step", "number", default = 1, help = "difference" }, { "dtype", "dtype", default = "f64", help = "element type" }, device_arg },
   returns = "array (n)",
   call = function(o)
-    local v = {}
-    for i = 1, o.n do v[i] = o.start + (i - 1) * o.step end
-    return host(v, o, "arange")
+    return asked((regular(o, o.start, o.step, "arange")), o, "arange")
   end,
 }
 

@@ -43,6 +43,6 @@ M.mem = setmetatable({
 schema.by_function[M.mem] = schema.registry["mem"]
 
 M.threads = schema.fn{ name = "threads", group = "devices", positional = true, help = "Threads of the CPU backend; with a number, sets them. Results do not depend on it.",
-  args = { { "n", "integer", min = 1 } }, returns = "number", call = function(n) return core.threads(n) end }
+  args = { { "n", "integer", min = 1, max = 4096 } }, returns = "number", call = function(n) return core.threads(n) end }
 
 return M

@@ -67,6 +67,11 @@ function schema.describe(v)
   elseif k == "operator" then return "operator " .. v.title
   elseif k == "string" then return ("string %q"):format(#v > 40 and v:sub(1, 37) .. "..." or v)
   elseif k == "number" or k == "boolean" then return ("%s %s"):format(k, tostring(v)) end
+  if k == "table" and #v > 0 and #v <= 6 then
+    local words = {}
+    for i = 1, #v do words[i] = type(v[i]) == "number" and ("%.6g"):format(v[i]) or type(v[i]) end
+    return "table {" .. table.concat(words, ", ") .. "}"
+  end
   return k
 end
 
