@@ -549,6 +549,13 @@ describe("kirchhoff's arguments:", function()
   fails("argument 't': expected at most 4000000 samples, half of the time before the first included, got 9 samples of 0.004 from 40000 on",
     { t = late })
   fails("argument 't': expected at most 4000000 samples", { t = moho.arange{ n = 4000001, step = 0.004 } })
+  for _, name in ipairs{ "x", "srcs", "recs", "vel" } do
+    fails("argument '" .. name .. "': expected real values, got c128", { [name] = moho.complex(1, 2) * moho.ones{
+      shape = name == "vel" and { 1 } or name == "x" and { 3 } or { 2, 3 }, dtype = "c128" } })
+  end
+  fails("argument 'traces': expected real values, got c64", { traces = { isrc = moho.array{ moho.complex(1, 0) }, irec = { 1 } } })
+  fails("argument 'traces': expected {isrc,irec}, there is something else in it", { traces = { isrc = { 1 }, irec = { 1 }, isrcs = { 2 } } })
+  fails("argument 'trav': expected a list of arrays, got an empty one", { trav = {} })
   fails("argument 'x': expected an axis (1-D), got shape (1, 3)", { x = { { 1, 2, 3 } } })
   fails("argument 'srcs': expected positions (2, n) with rows x, z, got shape (3, 1)", { srcs = { { 1 }, { 2 }, { 3 } } })
   fails("argument 'srcs': expected positions (3, n) with rows y, x, z, got shape (2, 3)", { y = axis(4, 0, 5) })

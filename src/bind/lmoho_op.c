@@ -133,6 +133,15 @@ static moho_array *param_array(lua_State *L, int i, const char *who, const char 
   return NULL;
 }
 
+/* Whether `key` is one of the names of a comma list. */
+static bool listed(const char *keys, const char *key)
+{
+  size_t n = strlen(key);
+  for (const char *k = keys; k; k = strchr(k, ',') ? strchr(k, ',') + 1 : NULL)
+    if (strcspn(k, ",") == n && strncmp(k, key, n) == 0) return true;
+  return false;
+}
+
 static void set_arrays(lua_State *L, moho_op *op, const moho_param *p, int i, const char *who)
 {
   if (!lua_istable(L, i)) lmoho_error(L, who, "argument '%s': expected a table of arrays, got %s", p->name, luaL_typename(L, i));
@@ -146,8 +155,12 @@ static void set_arrays(lua_State *L, moho_op *op, const moho_param *p, int i, co
       lmoho_check(L, moho_op_add_array(op, p->name, param_array(L, lua_gettop(L), who, p->name)), who);
       lua_pop(L, 3);
     }
+    for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1))
+      if (lua_type(L, -2) != LUA_TSTRING || !listed(p->keys, lua_tostring(L, -2)))
+        lmoho_error(L, who, "argument '%s': expected {%s}, there is something else in it", p->name, p->keys);
     return;
   }
+  if (lua_objlen(L, i) == 0) lmoho_error(L, who, "argument '%s': expected a list of arrays, got an empty one", p->name);
   for (int k = 1; k <= (int)lua_objlen(L, i); k++) {
     lua_rawgeti(L, i, k);
     lmoho_check(L, moho_op_add_array(op, p->name, param_array(L, lua_gettop(L), who, p->name)), who);

@@ -3,6 +3,12 @@
 #include <math.h>
 #include "ops/kirchhoff_op.h"
 
+moho_status moho_kirchhoff_reals(const char *name, const moho_array *a, moho_array **h)
+{
+  if (moho_dtype_complex(a->type)) return moho_fail_arg(name, "expected real values, got %s", moho_dtype_name(a->type));
+  return moho_param_host(a, MOHO_F64, h);
+}
+
 /* A regular, increasing axis: n, first value and step. The step of a single value is 0. */
 static moho_status read_axis(const char *name, const moho_array *a, int64_t least, int64_t *n, double *o, double *d)
 {
@@ -14,7 +20,7 @@ static moho_status read_axis(const char *name, const moho_array *a, int64_t leas
   *n = a->shape.d[0];
   if (*n < least)
     return moho_fail_arg(name, "expected %" PRId64 " value%s or more, got %" PRId64, least, least == 1 ? "" : "s", *n);
-  MOHO_TRY(moho_param_host(a, MOHO_F64, &h));
+  MOHO_TRY(moho_kirchhoff_reals(name, a, &h));
   const double *v = moho_array_data(h);
   double step = *n > 1 ? (v[*n - 1] - v[0]) / (double)(*n - 1) : 0;
   for (int64_t i = 0; i < *n && !st; i++)
@@ -68,7 +74,7 @@ static moho_status read_positions(const kirchhoff *k, const char *name, const mo
                          moho_shape_text(&a->shape, text, sizeof text));
   *n = a->shape.d[1];
   if (*n > INT32_MAX / 4) return moho_fail_arg(name, "expected at most %d positions, got %" PRId64, INT32_MAX / 4, *n);
-  MOHO_TRY(moho_param_host(a, MOHO_F64, &h));
+  MOHO_TRY(moho_kirchhoff_reals(name, a, &h));
   moho_status st = moho_array_zeros(h->ctx, MOHO_F64, &(moho_shape){ 2, { 3, *n } }, own);
   if (!st) {
     const double *v = moho_array_data(h);
@@ -92,7 +98,7 @@ static moho_status read_index(const char *key, const moho_array *a, int64_t most
   if (a->shape.n != 1 || a->shape.d[0] < 1)
     return moho_fail_arg("traces", "expected a list of indices in '%s', got shape %s", key,
                          moho_shape_text(&a->shape, text, sizeof text));
-  MOHO_TRY(moho_param_host(a, MOHO_F64, &h));
+  MOHO_TRY(moho_kirchhoff_reals("traces", a, &h));
   const double *v = moho_array_data(h);
   int64_t n = a->shape.d[0], *to = NULL;
   st = moho_array_new(h->ctx, MOHO_I64, &a->shape, own);

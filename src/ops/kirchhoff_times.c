@@ -52,7 +52,7 @@ static moho_status read_velocity(const kirchhoff *k, kirchhoff_making *m)
     return moho_fail_arg("vel",
                          "expected a number, %" PRId64 " values along z or one for each image point %s, got shape %s",
                          d->n[2], moho_shape_text(&k->op.dom, dom, sizeof dom), moho_shape_text(s, got, sizeof got));
-  MOHO_TRY(moho_param_host(k->vel, MOHO_F64, &m->vel));
+  MOHO_TRY(moho_kirchhoff_reals("vel", k->vel, &m->vel));
   const double *v = moho_array_data(m->vel);
   for (int64_t i = 0; i < n; i++)
     if (!(isfinite(v[i]) && v[i] > 0)) {
