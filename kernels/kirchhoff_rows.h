@@ -30,7 +30,7 @@ static unsigned times(const moho_kirchhoff *k, const kir_geo *g, int64_t side, d
   for (int l = 0; l < L; l++) t[l] = (t[l] - half) / k->dt;
   /* What is not a number, or so far away that it cannot be in a record, is not used. */
   for (int l = 0; l < L; l++) ok |= (unsigned)(fabs(t[l]) < MOHO_KIRCHHOFF_REACH) << l;
-  /* One time far behind the record among others, a mark of the user's for "not reached", would cost them their precision. */
+  /* One time far behind the record among others, a user's mark for "not reached", would cost them their precision. */
   double lo = INFINITY, hi = -INFINITY;
   for (int l = 0; l < L; l++) lo = t[l] < lo ? t[l] : lo, hi = t[l] > hi ? t[l] : hi;
   for (int l = 0; l < L && hi - lo > KIR_SPREAD; l++) ok &= ~((unsigned)(t[l] > k->far) << l);

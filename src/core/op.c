@@ -89,7 +89,8 @@ enum { MAXDEPTH = 500 };
 moho_status moho_op_shallow(const moho_op *part)
 {
   if (part->depth < MAXDEPTH) return MOHO_OK;
-  return moho_fail(MOHO_EINVAL, "operators within operators, %d deep, at most; put the terms into one sum, product or stack", MAXDEPTH);
+  return moho_fail(MOHO_EINVAL, "operators within operators, %d deep, at most; put the terms into one sum, product or "
+                   "stack", MAXDEPTH);
 }
 
 void moho_op_deepen(moho_op *op, const moho_op *part)
@@ -181,8 +182,8 @@ static moho_status idle_lane(moho_ctx *c, moho_lane **on)
     MOHO_TRY(moho_ctx_lane(c, i, on));
     if ((*on)->depth == 0 && (*on)->used == 0) return MOHO_OK;
   }
-  return moho_fail(MOHO_EINVAL, "operators applied within one another %d deep; does a function apply an operator that it is part of?",
-                   MOHO_MAXLANES);
+  return moho_fail(MOHO_EINVAL, "operators applied within one another %d deep; does a function apply an operator that "
+                   "it is part of?", MOHO_MAXLANES);
 }
 
 static moho_status join_lanes(moho_ctx *a, moho_ctx *b)

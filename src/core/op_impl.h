@@ -8,7 +8,7 @@ void moho_params_default(moho_op *op);
 moho_status moho_params_needed(moho_op *op);
 void moho_params_free(moho_op *op);
 size_t moho_op_line_dir(const moho_op *a, moho_dir dir, char *buf, size_t size, bool devices);
-/* Notes that `op` has `part`; an operator too deep to be a part is refused first, as applying it goes down call by call. */
+/* An operator too deep to be a part is refused, as an application goes down call by call; then `op` notes its part. */
 moho_status moho_op_shallow(const moho_op *part);
 void moho_op_deepen(moho_op *op, const moho_op *part);
 /* A chain of one term without a factor: its operator and direction (ops/op_chain.c). */

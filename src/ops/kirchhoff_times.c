@@ -107,7 +107,8 @@ static moho_status read_tables(const kirchhoff *k, kirchhoff_making *m)
                          "expected {Ts, Tr}: one table cannot serve %" PRId64 " sources and %" PRId64 " receivers",
                          d->ns, d->nr);
   if (k->trav.n == 1 && !same)
-    return moho_fail_arg("trav", "expected {Ts, Tr}: one table serves both when 'srcs' and 'recs' are the same positions");
+    return moho_fail_arg("trav", "expected {Ts, Tr}: one table serves both when 'srcs' and 'recs' are the same "
+                         "positions");
   d->shared = same && (k->trav.n == 1 || k->trav.v[0] == k->trav.v[1]);
   MOHO_TRY(read_table(k, "sources", k->trav.v[0], d->ns, &m->trav[0]));
   if (!d->shared) MOHO_TRY(read_table(k, "receivers", k->trav.v[1], d->nr, &m->trav[1]));

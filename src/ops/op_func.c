@@ -26,8 +26,8 @@ static moho_status func_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sca
   moho_array *in = dir == MOHO_FWD ? f->x : f->y, *out = dir == MOHO_FWD ? f->y : f->x;
   if (!call->call) return moho_fail(MOHO_EINVAL, "the function operator has no '%s'", dir == MOHO_FWD ? "forward" : "adjoint");
   if (f->busy)
-    return moho_fail(MOHO_EINVAL, "a function operator can't be applied within its own functions, whose arrays are in use; make a second "
-                     "operator of them");
+    return moho_fail(MOHO_EINVAL, "a function operator can't be applied within its own functions, whose arrays are in "
+                     "use; make a second operator of them");
   /* the functions and the copy work in lane 0 */
   if (on->index > 0) MOHO_TRY(moho_ctx_sync(x->ctx));
   MOHO_TRY(moho_array_copy(x, in));
