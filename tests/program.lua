@@ -58,6 +58,7 @@ end
 function program.run(o)
   local quote = program.quote
   local words = { "cd", quote(dir), "&& env -u MOHO_LUA -u MOHO_DEVICE -u MOHO_THREADS -u MOHO_DEBUG -u MOHO_HISTORY" }
+  words[#words + 1] = "--default-signal=INT"              -- a shell's job in the background ignores it
   words[#words + 1] = o.env
   if o.before then words[#words + 1] = quote(o.before) end
   words[#words + 1] = os.getenv "MOHO_RUNNER"             -- such as valgrind with its options
