@@ -16,6 +16,7 @@ specs += %D%/array_numpy_spec.lua
 specs += %D%/algebra_spec.lua
 specs += %D%/docs_spec.lua
 specs += %D%/help_spec.lua
+specs += %D%/lsm_spec.lua
 specs += %D%/host_spec.lua
 specs += %D%/io_spec.lua
 specs += %D%/repl_spec.lua
