@@ -115,6 +115,18 @@ static moho_status cuda_free_mem(void *dev, size_t *available, size_t *total)
   return MOHO_OK;
 }
 
+/* A kernel that is given another device's memory, or the host's, takes the whole context down with it. */
+static moho_status cuda_holds(void *dev, const void *p)
+{
+  CUDA_ON(dev);
+  cudaPointerAttributes a;
+  int ordinal = ((const cuda_dev *)dev)->ordinal;
+  CUDA_TRY(cudaPointerGetAttributes(&a, p));
+  if (a.type == cudaMemoryTypeManaged || (a.type == cudaMemoryTypeDevice && a.device == ordinal)) return MOHO_OK;
+  if (a.type == cudaMemoryTypeDevice) return moho_fail(MOHO_EINVAL, "the pointer is memory of cuda:%d, not of cuda:%d", a.device, ordinal);
+  return moho_fail(MOHO_EINVAL, "the pointer is memory of the host, not of cuda:%d", ordinal);
+}
+
 static moho_status cuda_zero(void *dev, void *stream, void *p, size_t bytes)
 {
   CUDA_ON(dev);
@@ -158,7 +170,7 @@ static const moho_backend cuda_backend = {
   .abi = MOHO_BACKEND_ABI, .name = "cuda", .host = false,
   .count = cuda_count, .describe = cuda_describe, .open = cuda_open, .close = cuda_close,
   .lane_open = cuda_lane_open, .lane_close = cuda_lane_close,
-  .alloc = cuda_alloc, .release = cuda_release, .free_mem = cuda_free_mem,
+  .alloc = cuda_alloc, .release = cuda_release, .free_mem = cuda_free_mem, .holds = cuda_holds,
   .zero = cuda_zero, .put = cuda_put, .get = cuda_get, .copy = cuda_copy, .sync = cuda_sync,
   .k = &cuda_kernels,
 };

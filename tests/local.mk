@@ -2,6 +2,7 @@
 c_tests =
 c_tests += %D%/test_backend
 c_tests += %D%/test_fft
+c_tests += %D%/test_dlpack
 c_tests += %D%/test_dense
 c_tests += %D%/test_solve
 c_tests += %D%/test_io
@@ -14,6 +15,7 @@ specs += %D%/array_spec.lua
 specs += %D%/array_math_spec.lua
 specs += %D%/array_numpy_spec.lua
 specs += %D%/algebra_spec.lua
+specs += %D%/dlpack_spec.lua
 specs += %D%/docs_spec.lua
 specs += %D%/help_spec.lua
 specs += %D%/lsm_spec.lua
@@ -31,7 +33,7 @@ LDADD = libmoho.la
 check_PROGRAMS += $(c_tests)
 # What the specs of the program itself need: a user at a terminal, and how to run it.
 check_PROGRAMS += %D%/ptyrun
-EXTRA_DIST += %D%/program.lua
+EXTRA_DIST += %D%/program.lua %D%/dlpack_peer.lua
 TESTS += $(c_tests) $(specs)
 EXTRA_DIST += %D%/samples_axis.lua %D%/data/make_operators.py %D%/data/operators_more.h5
 EXTRA_DIST += %D%/data/make_arrays.py %D%/data/arrays.h5

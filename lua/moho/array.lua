@@ -99,7 +99,46 @@ local wrap = schema.fn{
     return core.array_wrap(p, o.shape, o.dtype, o.device, strides, owner)
   end,
 }
-M.array = setmetatable({ wrap = wrap }, { __call = function(_, ...) return array_from(...) end })
+-- Only the tags: who wants the fields declares them as the standard's header does.
+ffi.cdef "struct DLManagedTensor; struct DLManagedTensorVersioned;"
+
+-- A tensor's version, which the structure itself does not tell: by the pointer's type, or by the word.
+local function versioned(p, kind)
+  local word = type(p) == "cdata" and tostring(ffi.typeof(p)):match "[ <](DLManagedTensor%w*) %*>$"
+  local by_type = word and (word == "DLManagedTensorVersioned" and "versioned" or word == "DLManagedTensor" and "unversioned")
+  if by_type and kind and by_type ~= kind then
+    schema.fail("array.from_dlpack", "argument 'kind': \"%s\" for a pointer to %s", kind, word)
+  end
+  kind = kind or by_type
+  if not kind then
+    schema.fail("array.from_dlpack", "argument 'tensor': %s does not tell which structure it points to; say \"versioned\" or \"unversioned\" " ..
+      "behind it", type(p) == "cdata" and tostring(ffi.typeof(p)) or "light userdata")
+  end
+  return kind == "versioned"
+end
+
+local kinds = { "versioned", "unversioned" }
+local from_dlpack = schema.fn{
+  name = "array.from_dlpack", group = "arrays", positional = true,
+  help = "Another library's tensor as an array, without a copy: an FFI pointer to DLManagedTensor or DLManagedTensorVersioned. The array takes it over: its " ..
+    "deleter is called once, when the array and its views are gone. A read-only tensor is copied, and its deleter called at once. Work that its producer " ..
+    "queued on the device is waited for.",
+  args = { { "tensor", "any", need = true, help = "FFI pointer, or light userdata" },
+           { "kind", "string", choices = kinds, help = "needed where the pointer's type does not tell" } },
+  returns = "array over that memory", source = "the DLPack standard, interface 0.x (unversioned) and 1.x (versioned)",
+  errors = "dtypes that arrays do not have, memory other than the host's and CUDA's, more than 6 axes; the tensor is still the caller's then",
+  call = function(p, kind)
+    if type(p) ~= "userdata" then
+      local ok = type(p) == "cdata" and tostring(ffi.typeof(p)):find "%*>$"
+      if not ok then
+        schema.fail("array.from_dlpack", "argument 'tensor': expected a pointer, got %s", type(p) == "cdata" and tostring(ffi.typeof(p)) or schema.describe(p))
+      end
+    end
+    local is_versioned = versioned(p, kind)
+    return core.from_dlpack(type(p) == "cdata" and ffi.cast("void *", p) or p, is_versioned)
+  end,
+}
+M.array = setmetatable({ wrap = wrap, from_dlpack = from_dlpack }, { __call = function(_, ...) return array_from(...) end })
 schema.by_function[M.array] = schema.registry["array"]
 
 -- ---- random numbers ---------------------------------------------------------------
@@ -287,6 +326,16 @@ local function axes(a)
     end,
   })
 end
+
+method{ name = "array:dlpack", help = "The array for another library, without a copy: an FFI pointer to DLManagedTensorVersioned, or with \"unversioned\" to " ..
+          "DLManagedTensor. Whoever takes it calls its deleter, once, from any thread; until then it holds the memory, also without the array and after " ..
+          "the program's Lua is gone. What was queued on the array's device is complete.",
+        args = { { "kind", "string", choices = kinds, default = "versioned", help = "the standard's interface 1.x or 0.x" } }, returns = "pointer",
+        errors = "views that repeat their elements", source = "the DLPack standard",
+        call = function(a, kind)
+          local is_versioned = kind == "versioned"
+          return ffi.cast(is_versioned and "struct DLManagedTensorVersioned *" or "struct DLManagedTensor *", core.to_dlpack(a, is_versioned))
+        end }
 
 local names
 function methods.__missing(a, key)

@@ -333,48 +333,6 @@ static int array_ptr(lua_State *L)
   return 1;
 }
 
-/* wrap(pointer, shape, dtype, device, strides or nil, owner): the owner is kept alive by the block */
-typedef struct owner { lua_State *L; int ref; } owner;
-
-static void owner_release(void *p)
-{
-  owner *o = p;
-  luaL_unref(o->L, LUA_REGISTRYINDEX, o->ref);
-  free(o);
-}
-
-static int array_wrap(lua_State *L)
-{
-  moho_shape s;
-  int64_t strides[MOHO_MAXDIM];
-  const char *who = "array.wrap";
-  void *p = (void *)(uintptr_t)lua_topointer(L, 1);
-  if (lua_type(L, 1) == 10) p = *(void **)p;           /* a cdata pointer holds the address */
-  lmoho_toshape(L, 2, who, &s);
-  moho_dtype t = lmoho_todtype(L, 3, who, MOHO_F32);
-  moho_ctx *c = lmoho_toctx(L, 4, who);
-  bool strided = lua_istable(L, 5);
-  for (int k = 0; strided && k < s.n; k++) {
-    lua_rawgeti(L, 5, k + 1);
-    if (lua_type(L, -1) != LUA_TNUMBER) return lmoho_error(L, who, "argument 'strides': expected %d numbers (elements)", s.n);
-    strides[k] = (int64_t)lua_tonumber(L, -1);
-    lua_pop(L, 1);
-  }
-  moho_array **a = lmoho_newarray(L);
-  owner *o = NULL;
-  if (!lua_isnoneornil(L, 6)) {
-    lua_pushvalue(L, 6);
-    int ref = luaL_ref(L, LUA_REGISTRYINDEX);
-    o = malloc(sizeof *o);
-    if (!o) { luaL_unref(L, LUA_REGISTRYINDEX, ref); return lmoho_error(L, who, "out of memory"); }
-    *o = (owner){ lmoho_main(L), ref };
-  }
-  moho_status st = moho_array_wrap(c, t, &s, strided ? strides : NULL, p, o ? owner_release : NULL, o, a);
-  if (st && o) owner_release(o);
-  lmoho_check(L, st, who);
-  return 1;
-}
-
 /* ---- axes ------------------------------------------------------------------------------- */
 
 static int array_axis(lua_State *L)
@@ -510,7 +468,7 @@ void lmoho_open_array(lua_State *L)
   static const luaL_Reg f[] = {
     { "array_new", array_new }, { "array_empty", array_empty }, { "array_fromtable", array_fromtable }, { "array_totable", array_totable }, { "array_at", array_at },
     { "array_set", array_set }, { "array_slice", array_slice }, { "array_reshape", array_reshape }, { "array_to", array_to },
-    { "array_fill", array_fill }, { "array_assign", array_assign }, { "array_ptr", array_ptr }, { "array_wrap", array_wrap },
+    { "array_fill", array_fill }, { "array_assign", array_assign }, { "array_ptr", array_ptr },
     { "array_axis", array_axis }, { "array_free", array_free }, { "array_methods", array_methods }, { "array_same", array_same },
     { NULL, NULL },
   };
@@ -530,4 +488,5 @@ void lmoho_open_array(lua_State *L)
   lmoho_open_arith(L);
   lmoho_open_map(L);
   lmoho_open_memory(L);
+  lmoho_open_foreign(L);
 }

@@ -10,6 +10,7 @@ void lmoho_scope_leave(lmoho_arraybox *b);
 /* Gives the memory up; `where` for messages, copied, may be NULL. */
 void lmoho_arraybox_free(lmoho_arraybox *b, const char *where);
 void lmoho_open_memory(lua_State *L);
+void lmoho_open_foreign(lua_State *L);
 void lmoho_open_map(lua_State *L);
 /* Pushes a new array for the result of an elementwise call. Its axes metadata are those of the operands (NULL: none) that have its size there. */
 moho_array *lmoho_result(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, const moho_array *a, const moho_array *b, const char *who);

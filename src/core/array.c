@@ -135,9 +135,11 @@ moho_status moho_array_wrap(moho_ctx *c, moho_dtype t, const moho_shape *s, cons
   if (!ptr && size > 0) return moho_fail(MOHO_EINVAL, "a null pointer for %" PRId64 " elements", size);
   if ((uintptr_t)ptr % (moho_dtype_complex(t) ? moho_dtype_size(t) / 2 : moho_dtype_size(t)))
     return moho_fail(MOHO_EINVAL, "the pointer is not aligned for %s", moho_dtype_name(t));
-  MOHO_TRY(moho_block_wrap(c, ptr, (size_t)size * moho_dtype_size(t), release, owner, &b));
-  moho_status st = over_block(b, t, s, &a);
-  if (st) return st;
+  if (size > 0 && c->be->holds) MOHO_TRY(c->be->holds(c->dev, ptr));
+  MOHO_TRY(moho_block_wrap(c, ptr, (size_t)size * moho_dtype_size(t), NULL, NULL, &b));
+  MOHO_TRY(over_block(b, t, s, &a));
+  b->release = release;                 /* only now: after an error the memory is still the caller's business */
+  b->owner = owner;
   if (strides) for (int i = 0; i < s->n; i++) a->stride[i] = strides[i];
   *out = a;
   return MOHO_OK;

@@ -33,6 +33,7 @@ typedef struct moho_backend {
   moho_status (*alloc)(void *dev, size_t bytes, void **p); /* raw; the pool caches        */
   void (*release)(void *dev, void *p);
   moho_status (*free_mem)(void *dev, size_t *free, size_t *total);
+  moho_status (*holds)(void *dev, const void *p);          /* memory of others: fails when it is not this device's; NULL: can't tell */
   /* Ordered on the stream; put and get are complete on return for pageable host memory. */
   moho_status (*zero)(void *dev, void *stream, void *p, size_t bytes);
   moho_status (*put)(void *dev, void *stream, void *dst, const void *host, size_t bytes);
@@ -41,7 +42,7 @@ typedef struct moho_backend {
   moho_status (*sync)(void *dev, void *stream);            /* stream NULL: the whole device */
   const moho_kernels *k;
 } moho_backend;
-enum { MOHO_BACKEND_ABI = 1 };
+enum { MOHO_BACKEND_ABI = 2 };
 
 extern const moho_backend moho_cpu_backend;
 /* The CUDA backend: opens the module when first asked; NULL and the reason when it can't be had. */
@@ -87,6 +88,8 @@ moho_status moho_block_new(moho_ctx *c, size_t bytes, moho_block **b);
 moho_status moho_block_wrap(moho_ctx *c, void *p, size_t bytes, void (*release)(void *), void *owner, moho_block **b);
 void moho_block_ref(moho_block *b);
 void moho_block_unref(moho_block *b);
+/* Gives back the tensors whose deleters ran on other threads (dlpack.c). */
+void moho_dlpack_collect(void);
 
 /* ---- work areas: a stack on each lane, reserved whole before the first launch --- */
 enum { MOHO_ALIGN = 256 };              /* bytes: device transactions and the widest host vectors */

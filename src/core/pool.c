@@ -143,6 +143,7 @@ static void list(moho_block *b)
 moho_status moho_block_new(moho_ctx *c, size_t bytes, moho_block **out)
 {
   struct moho_pool *p = c->pool;
+  moho_dlpack_collect();
   if (bytes > SIZE_MAX / 2) return fail_memory(p, bytes);
   bytes = (bytes + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN;
   if (bytes == 0) bytes = MOHO_ALIGN;
@@ -186,6 +187,8 @@ void moho_block_unref(moho_block *b)
   if (b->next) b->next->prev = b->prev;
   p->mem.blocks--;
   if (b->wrapped) {
+    /* What is queued may still use it; its owner knows nothing of our lanes. */
+    if (b->release && !b->ctx->be->host) b->ctx->be->sync(b->ctx->dev, NULL);
     if (b->release) b->release(b->owner);
   } else {
     p->mem.live -= b->bytes;

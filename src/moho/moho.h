@@ -4,6 +4,7 @@
 #include <moho/status.h>
 #include <moho/ctx.h>
 #include <moho/array.h>
+#include <moho/dlpack.h>
 #include <moho/op.h>
 #include <moho/solve.h>
 #include <moho/io.h>
