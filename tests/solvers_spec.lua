@@ -584,3 +584,64 @@ print(info.reason, info.istop, x.size)
     assert.truthy(out:find("interrupted\t7\t7\n", 1, true), out)
   end)
 end)
+
+describe("operators and data of any scale", function()
+  local spd = {}
+  for i = 1, 6 do
+    spd[i] = {}
+    for j = 1, 6 do spd[i][j] = 1 / (i + j) + (i == j and 1 or 0) end
+  end
+  local function solve(method, dtype, a, y, damp, complex, device)
+    local A = array(method == "cg" and spd or numbers(7, 5, complex), dtype) * a
+    local o = { A = moho.matrix{ A = A, dtype = dtype, device = device }, y = (array(vector(method == "cg" and 6 or 7, complex), dtype) * y):to(device), niter = 20 }
+    if method ~= "cg" then o.damp = damp * a end
+    return moho[method](o)
+  end
+  -- powers of two of the operator and of the data: they leave every digit as it is
+  local pairs_of = {
+    f32 = { { -100, -100 }, { -83, 0 }, { -66, 0 }, { -63, -36 }, { -36, -36 }, { -36, 0 }, { 0, -100 }, { 0, 100 }, { 50, -33 }, { 100, 0 }, { 83, 100 } },
+    f64 = { { -500, -500 }, { -530, 0 }, { -333, 333 }, { 0, -830 }, { 530, 0 }, { 0, 660 }, { 500, 500 } },
+  }
+  for _, device in ipairs(devices) do
+    for _, method in ipairs{ "cg", "cgls", "lsqr" } do
+      for _, dtype in ipairs{ "f32", "f64", "c64", "c128" } do
+        for _, damp in ipairs(method == "cg" and { 0 } or { 0, 0.3 }) do
+          it(("give the same iterates: %s, %s, damp %g, %s"):format(method, dtype, damp, device), function()
+            local complex = dtype:sub(1, 1) == "c"
+            local real = (dtype == "f32" or dtype == "c64") and "f32" or "f64"
+            local rtol = real == "f32" and 1e-6 or 1e-14
+            local x, info = solve(method, dtype, 1, 1, damp, complex, device)
+            for _, p in ipairs(pairs_of[real]) do
+              local a, y = 2 ^ p[1], 2 ^ p[2]
+              local got, i = solve(method, dtype, a, y, damp, complex, device)
+              local words = ("operator 2^%d, data 2^%d: "):format(p[1], p[2])
+              local wide = got:astype(complex and "c128" or "f64")
+              wide = a >= 1 and wide * a / y or wide / y * a              -- within the range of a double
+              assert.allclose(x, wide, { rtol = rtol })
+              assert.equal(info.reason, i.reason, words)
+              assert.equal(info.niter, i.niter, words)
+              assert.near(1, i.anorm / a / info.anorm, 1e-4, words)
+              assert.near(1, i.acond / info.acond, 1e-3, words)
+              for k, r in ipairs(info.history) do assert.near(r, i.history[k] / y, 1e-4 * info.history[1], words) end
+              if info.var and math.abs(p[1]) < (real == "f32" and 60 or 500) then
+                assert.allclose(info.var, i.var:astype "f64" * a * a, { rtol = 1e-4 })
+              end
+            end
+          end)
+        end
+      end
+    end
+  end
+  it("have norms, also where squares leave the range of a double", function()
+    for _, device in ipairs(devices) do
+      for _, v in ipairs{ 1e-300, 1e-200, 1e-160, 1, 1e160, 1e300 } do
+        local a = (array({ 3, -4, 12 }) * v):to(device)
+        assert.near(13, a:norm() / v, 1e-13)
+        assert.near(13, (carray{ moho.complex(0, 3), moho.complex(-4, 0), moho.complex(0, -12) } * v):to(device):norm() / v, 1e-13)
+      end
+      assert.equal(math.huge, array({ 1, -1 / 0 }):to(device):norm())
+      assert.is_true(tostring(array({ 1e300, 0 / 0 }):to(device):norm()):find "nan" ~= nil)
+      assert.equal(0, moho.zeros{ shape = 5, dtype = "f64", device = device }:norm())
+    end
+  end)
+end)

@@ -98,13 +98,46 @@ moho_status moho_vec_reduce(moho_lane *on, moho_reduce f, const moho_array *x, m
   return SET(x)->reduce(on, &nd, f, r);
 }
 
-/* Squares are summed in double: values of an f32 array cannot overflow them, f64 ones from 1e154 on can (infinite, not wrong). */
+/* The largest of the real or imaginary parts' sizes. */
+static moho_status largest_part(moho_lane *on, const moho_array *x, bool imag, double *most)
+{
+  moho_scalar lo, hi;
+  moho_array *v;
+  MOHO_TRY(moho_array_part_of(x, imag, &v));
+  moho_status st = moho_vec_reduce(on, MOHO_MIN, v, &lo);
+  if (!st) st = moho_vec_reduce(on, MOHO_MAX, v, &hi);
+  moho_array_unref(v);
+  if (!st) *most = fmax(*most, fmax(-lo.re, hi.re));
+  return st;
+}
+
+/* Values whose squares leave the range of a double: of a copy in units of the largest. */
+static moho_status nrm2_far(moho_lane *on, const moho_array *x, double *r)
+{
+  double most = 0;
+  moho_array *y;
+  moho_scalar s;
+  int e;
+  for (int i = 0; i < 1 + moho_dtype_complex(x->type); i++) MOHO_TRY(largest_part(on, x, i, &most));
+  if (most == 0 || !isfinite(most)) { *r = most; return MOHO_OK; }
+  frexp(most, &e);
+  e = e < -1000 ? -1000 : e;
+  MOHO_TRY(moho_array_new(x->ctx, x->type, &x->shape, &y));
+  moho_status st = moho_vec_axpby(on, (moho_scalar){ ldexp(1, -e), 0 }, x, (moho_scalar){ 0, 0 }, y);
+  if (!st) st = moho_vec_reduce(on, MOHO_NRM2SQ, y, &s);
+  moho_array_unref(y);
+  if (!st) *r = ldexp(sqrt(s.re), e);
+  return st;
+}
+
+/* Squares are summed in double, which those of f32 values cannot leave. */
 moho_status moho_vec_nrm2(moho_lane *on, const moho_array *x, double *r)
 {
   moho_scalar s;
   MOHO_TRY(moho_vec_reduce(on, MOHO_NRM2SQ, x, &s));
   *r = sqrt(s.re);
-  return MOHO_OK;
+  bool far = s.re < 0x1p-900 || isinf(s.re);
+  return far && moho_dtype_real(x->type) == MOHO_F64 && moho_array_size(x) ? nrm2_far(on, x, r) : MOHO_OK;
 }
 
 moho_status moho_vec_stats(moho_lane *on, const moho_array *x, moho_stats *r)

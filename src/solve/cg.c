@@ -5,17 +5,17 @@
 #include "solve/solver.h"
 
 typedef struct lanczos {
-  double t2, tinv, pp, a, b;
+  double t2, tinv, pp, a, b, unit; /* t2 in units of 1 / unit^2: squares stay within the range of a double */
 } lanczos;
 
 static void lanczos_step(lanczos *l, double a, double pq, moho_progress *at)
 {
-  double d = 1 / a + (l->a > 0 ? l->b / l->a : 0);
-  double off2 = l->a > 0 ? l->b / (l->a * l->a) : 0;
-  l->t2 += d * d + 2 * off2;
+  if (l->unit == 0) l->unit = moho_solver_scale(1 / a);
+  double u = l->unit, d = u / a + (l->a > 0 ? l->b * u / l->a : 0), off = l->a > 0 ? u / l->a : 0;
+  l->t2 += d * d + 2 * l->b * off * off;
   l->tinv += l->pp / pq;
   l->a = a;
-  at->anorm = sqrt(l->t2);
+  at->anorm = sqrt(l->t2) / u;
   at->acond = at->anorm * l->tinv;
 }
 
@@ -25,21 +25,22 @@ moho_status moho_cg_run(moho_solver *s)
   moho_progress *at = &out->at;
   moho_array *x = s->x, *r = s->r, *z = r, *p, *q;
   moho_scalar d;
-  double rz, first;
+  double rz, first, norm;
   lanczos l = {0};
 
   MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &p));
   MOHO_TRY(moho_solver_vec(s, MOHO_ADJ, &q));
   if (s->par->m) MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &z));
   s->damp = 0;
-  MOHO_TRY(moho_vec_nrm2(NULL, r, &first));
+  MOHO_TRY(moho_vec_nrm2(NULL, r, &norm)); /* r, p and q are kept times rscale */
+  first = norm / s->rscale;
   at->rnorm = at->r2norm = at->arnorm = first;
   /* The residual may grow on the way by the root of the condition number, not by more than the precision can show. */
   s->growth = 10 / sqrt(s->eps);
   if (first <= s->eps * s->ynorm) out->reason = MOHO_CONVERGED;
   MOHO_TRY(moho_solver_first(s));
   if (out->reason) return MOHO_OK;
-  rz = first * first;
+  rz = norm * norm;
   if (s->par->m) MOHO_TRY(moho_solver_precondition(s, r, z, &rz));
   MOHO_TRY(moho_array_copy(z, p));
   l.pp = rz;
@@ -57,15 +58,16 @@ moho_status moho_cg_run(moho_solver *s)
     }
     double a = rz / d.re;
     lanczos_step(&l, a, d.re, at);
-    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(a), p, MOHO_REAL(1), x));
+    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(a / s->rscale), p, MOHO_REAL(1), x));
     MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-a), q, MOHO_REAL(1), r));
-    MOHO_TRY(moho_vec_nrm2(NULL, r, &at->rnorm));
+    MOHO_TRY(moho_vec_nrm2(NULL, r, &norm));
+    at->rnorm = norm / s->rscale;
     at->r2norm = at->arnorm = at->rnorm;
     at->xnorm = -1;
     if (at->rnorm <= s->par->tol * first || at->rnorm <= s->eps * s->ynorm) out->reason = MOHO_CONVERGED;
     MOHO_TRY(moho_solver_next(s));
     if (out->reason) break;
-    double next = at->rnorm * at->rnorm;
+    double next = norm * norm;
     if (s->par->m) MOHO_TRY(moho_solver_precondition(s, r, z, &next));
     l.b = next / rz;
     l.pp = next + l.b * l.b * l.pp;

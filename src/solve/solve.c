@@ -134,6 +134,25 @@ static moho_status copy_flat(const moho_array *src, const moho_shape *shape, moh
 
 static double roundoff(moho_dtype t) { return moho_dtype_real(t) == MOHO_F32 ? 0x1p-23 : 0x1p-52; }
 
+double moho_solver_scale(double norm)
+{
+  int e;
+  if (!isfinite(norm) || norm == 0) return 1;
+  frexp(norm, &e);
+  return e >= -20 && e <= 20 ? 1 : ldexp(1, e < -1000 ? 1000 : -e);
+}
+
+/* r in units in which its norm is about 1. */
+static moho_status scale_residual(moho_solver *s)
+{
+  double norm = s->ynorm;
+  s->rscale = 1;
+  if (s->s->reason) return MOHO_OK;
+  if (s->warm) MOHO_TRY(moho_vec_nrm2(NULL, s->r, &norm));
+  s->rscale = moho_solver_scale(norm);
+  return s->rscale == 1 ? MOHO_OK : moho_vec_scale(NULL, MOHO_REAL(s->rscale), s->r);
+}
+
 /* x, r = y - A x, ||y||. With nothing to do (y = 0, or not a number) the reason is set. */
 static moho_status start(moho_solver *s, const moho_array *y, const moho_array *x0)
 {
@@ -170,7 +189,7 @@ static moho_status start(moho_solver *s, const moho_array *y, const moho_array *
     out->at.xnorm = norm;
     if (s->warm && !out->reason) MOHO_TRY(moho_op_apply(a, NULL, MOHO_FWD, MOHO_REAL(-1), true, s->x, s->r));
   }
-  return MOHO_OK;
+  return scale_residual(s);
 }
 
 static moho_status finish(moho_solver *s, bool lsqr, moho_status st)

@@ -14,6 +14,7 @@ typedef struct moho_solver {
   moho_array *r; /* y - A x of the start, flat; the method's own from then on */
   bool warm;     /* x did not start from zero                               */
   double ynorm, damp;
+  double rscale; /* r is kept times this: moho_solver_scale of its norm at the start */
   double eps;    /* unit roundoff of the coarser of the two dtypes          */
   double growth; /* r2norm beyond this times its lowest is divergence; the method's */
   double lowest;
@@ -21,6 +22,11 @@ typedef struct moho_solver {
   int nvec, room;
   double begin;
 } moho_solver;
+
+/* A power of two that brings `norm` to about 1; 1 when it is near enough. Vectors are kept in such units, so that what an
+   operator makes of them, and squares of norms, stay within the range of their dtype however the operator and the data are
+   scaled; powers of two leave every digit as it is. */
+double moho_solver_scale(double norm);
 
 /* A flat vector like the operator's domain (MOHO_FWD) or range (MOHO_ADJ): what goes into it in that direction. Not
    set; dropped with the solver. Methods make all of theirs before the first iteration. */
