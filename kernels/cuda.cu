@@ -30,13 +30,32 @@ static const moho_kernels cuda_kernels = all_kernels();
 /* Calls act on the current device of the thread; each entry makes its own current. */
 #define CUDA_ON(dev) CUDA_TRY(cudaSetDevice(((const cuda_dev *)(dev))->ordinal))
 
+/* In words for people who did not install this machine: the runtime's own speak of "insufficient" drivers where there is none. */
+static const char *why_none(cudaError_t e)
+{
+  static char text[256];
+  int driver = 0, built = CUDART_VERSION;
+  const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+  if (cudaDriverGetVersion(&driver) != cudaSuccess) cudaGetLastError(), driver = 0;
+  if (driver == 0) return "this machine has no NVIDIA driver (libcuda.so.1 was not found)";
+  if (e == cudaErrorInsufficientDriver)
+    snprintf(text, sizeof text, "the NVIDIA driver is too old: it supports CUDA %d.%d, this program needs %d.%d", driver / 1000, driver % 1000 / 10,
+             built / 1000, built % 1000 / 10);
+  else if (e != cudaSuccess && e != cudaErrorNoDevice)
+    snprintf(text, sizeof text, "the NVIDIA driver failed: %s (%s)", cudaGetErrorString(e), cudaGetErrorName(e));
+  else if (visible)
+    snprintf(text, sizeof text, "the NVIDIA driver sees no card; CUDA_VISIBLE_DEVICES is \"%.100s\"", visible);
+  else snprintf(text, sizeof text, "the NVIDIA driver sees no card");
+  return text;
+}
+
 /* None is not an error: a machine without a driver, or without a card. */
 static moho_status cuda_count(int *n, const char **why)
 {
   int count = 0;
   cudaError_t e = cudaGetDeviceCount(&count);
   *n = e == cudaSuccess ? count : 0;
-  *why = e != cudaSuccess ? cudaGetErrorString(e) : count ? NULL : "the driver sees no device";
+  *why = *n ? NULL : why_none(e);
   if (e != cudaSuccess) cudaGetLastError();
   return MOHO_OK;
 }

@@ -65,22 +65,25 @@ static void each(const moho_nd *v, int nv, pointwise f, const void *par)
   }
 }
 
-/* Every slot's accumulators, from `start`. Gives their number. */
-static int64_t reduce_slots(const moho_nd *v, int nv, reducer f, slot start, slot *slots)
+static moho_status unless_stopped(void) { return moho_stop_now() ? moho_fail(MOHO_ESTOP, "interrupted") : MOHO_OK; }
+
+/* Every slot's accumulators, from `start`, and their number. */
+static moho_status reduce_slots(const moho_nd *v, int nv, reducer f, slot start, slot *slots, int64_t *count)
 {
   int64_t per = slot_size(v->size), n = per ? (v->size + per - 1) / per : 0;
+  *count = n;
 #pragma omp parallel for schedule(static) if (v->size > SMALL)
   for (int64_t k = 0; k < n; k++) {
     slot a = start;
     run r;
     int64_t end = (k + 1) * per < v->size ? (k + 1) * per : v->size;
-    for (int64_t lo = k * per; lo < end; lo += r.n) {
+    for (int64_t lo = k * per; lo < end && !moho_stop_now(); lo += r.n) {
       run_at(v, nv, lo, lo + BLOCK < end ? lo + BLOCK : end, &r);
       f(v, &r, &a);
     }
     slots[k] = a;
   }
-  return n;
+  return unless_stopped();
 }
 
 #define T float
@@ -260,7 +263,8 @@ static moho_status cpu_reduce(moho_lane *on, const moho_nd *v, moho_reduce kind,
   slot slots[SLOTS];
   (void)on;
   if (!f[kind][v->t[0]]) return missing("no such reduction", v->t[0]);
-  int64_t n = reduce_slots(v, kind == MOHO_DOT ? 2 : 1, f[kind][v->t[0]], slot_start(kind), slots);
+  int64_t n;
+  MOHO_TRY(reduce_slots(v, kind == MOHO_DOT ? 2 : 1, f[kind][v->t[0]], slot_start(kind), slots, &n));
   *r = slots_total(slots, n, kind);
   return MOHO_OK;
 }
@@ -270,7 +274,9 @@ static moho_status cpu_spread(moho_lane *on, const moho_nd *v, moho_scalar m, do
   static const reducer f[] = ALL(slot_spread);
   slot slots[SLOTS], start = { .par = { m.re, m.im } };
   (void)on;
-  *r = slots_total(slots, reduce_slots(v, 1, f[v->t[0]], start, slots), MOHO_SUM).re;
+  int64_t n;
+  MOHO_TRY(reduce_slots(v, 1, f[v->t[0]], start, slots, &n));
+  *r = slots_total(slots, n, MOHO_SUM).re;
   return MOHO_OK;
 }
 
@@ -280,7 +286,8 @@ static moho_status cpu_place(moho_lane *on, const moho_nd *v, bool largest, int6
   static bool (*const better[])(const moho_nd *v, const slot *a, const slot *b, bool largest) = REAL(better);
   slot slots[SLOTS], start = { .par = { largest }, .at = -1 }, best = start;
   (void)on;
-  int64_t n = reduce_slots(v, 1, f[v->t[0]], start, slots);
+  int64_t n;
+  MOHO_TRY(reduce_slots(v, 1, f[v->t[0]], start, slots, &n));
   for (int64_t k = 0; k < n; k++) if (better[v->t[0]](v, &best, &slots[k], largest)) best = slots[k];
   *at = best.at;
   return MOHO_OK;
@@ -291,7 +298,7 @@ static moho_status cpu_reduce_axis(moho_lane *on, const moho_nd *v, moho_reduce 
   static void (*const f[])(const moho_nd *v, moho_reduce kind, int64_t n, int64_t stride) = ALL(reduce_axis);
   (void)on;
   if (v->size) f[v->t[1]](v, kind, n, stride);
-  return MOHO_OK;
+  return unless_stopped();
 }
 
 static moho_status cpu_cumsum(moho_lane *on, const moho_nd *v, int64_t n, int64_t s0, int64_t s1)
@@ -307,7 +314,9 @@ static moho_status cpu_stats(moho_lane *on, const moho_nd *v, moho_stats *r)
   static const reducer f[] = REAL(slot_stats);
   slot slots[SLOTS];
   (void)on;
-  *r = slots_stats(slots, reduce_slots(v, 1, f[v->t[0]], slot_start(MOHO_SUM), slots));
+  int64_t n;
+  MOHO_TRY(reduce_slots(v, 1, f[v->t[0]], slot_start(MOHO_SUM), slots, &n));
+  *r = slots_stats(slots, n);
   return MOHO_OK;
 }
 
@@ -317,7 +326,9 @@ static moho_status cpu_lsqr_update(moho_lane *on, const moho_nd *v, double a, do
   slot slots[SLOTS], start = { .par = { a, b, c, var } };
   (void)on;
   if (!f[v->t[0]]) return moho_fail(MOHO_EINVAL, "a solver's vectors are f32, f64, c64 or c128, not %s", moho_dtype_name(v->t[0]));
-  *dk2 = slots_total(slots, reduce_slots(v, var ? 4 : 3, f[v->t[0]], start, slots), MOHO_SUM).re;
+  int64_t n;
+  MOHO_TRY(reduce_slots(v, var ? 4 : 3, f[v->t[0]], start, slots, &n));
+  *dk2 = slots_total(slots, n, MOHO_SUM).re;
   return MOHO_OK;
 }
 

@@ -545,6 +545,7 @@ static void NAME(reduce_axis)(const moho_nd *v, moho_reduce f, int64_t n, int64_
       for (int64_t piece = 0; piece < pieces; piece++) {
         NAME(tile) a;
         run r;
+        if (moho_stop_now()) continue;
         int64_t first = i / across * last + i % across * wide, w = last - i % across * wide < wide ? last - i % across * wide : wide;
         int64_t k0 = piece * per < n ? piece * per : n, k1 = k0 + per < n ? k0 + per : n;
         run_at(v, 2, first, first + w, &r);
@@ -563,7 +564,7 @@ static void NAME(reduce_axis)(const moho_nd *v, moho_reduce f, int64_t n, int64_
           else parts[(first + j) * pieces + piece] = (NAME(part)){ a.v[j], a.q[j], a.at[j], a.t[j] };
         }
       }
-    if (pieces == 1) return;
+    if (pieces == 1 || moho_stop_now()) return;
     for (int64_t j = 0; j < v->size; j++) {
       NAME(part) *p = parts + j * pieces;
       for (int64_t piece = 1; piece < pieces; piece++) NAME(part_merge)(g, p, p + piece);

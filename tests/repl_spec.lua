@@ -102,6 +102,8 @@ describe("on a terminal", function()
   end)
 
   describe("signals to scripts", function()
+    local huge = "local moho, p = require 'moho', require'ffi'.new 'float[1]' local a = moho.array.wrap{ ptr = p, shape = { 2^20, 2^20, 2^10 }, " ..
+      "strides = { 0, 0, 0 } }\na:%s()"
     for name, code in pairs {
       ["compiled loop"] = "local x = 0\nfor i = 1, 1e15 do x = x + i end",
       ["empty loop"] = "\nwhile true do end",
@@ -109,6 +111,7 @@ describe("on a terminal", function()
       ["loop over an array"] = "local a = require'ffi'.new('double[100]')\n" ..
         "while true do for i = 0, 99 do a[i] = a[i] + 1 end end",
       ["loop that catches errors"] = "local function f() for i = 1, 1e9 do end end\nwhile true do pcall(f) end",
+      ["sum of very many"] = huge:format "sum", ["norm of very many"] = huge:format "norm", ["argmax of very many"] = huge:format "argmax",
       ["native wait"] = "local h = require'moho.host'\nh.sleep(100)",
       ["native wait that is caught"] = "local h = require'moho.host'\npcall(h.sleep, 100) while true do end",
     } do

@@ -22,6 +22,13 @@ moho.plot = require "moho.plot"
 moho.options = require "moho.options"
 moho.help = require "moho.help"
 
+-- A field that is not there is a slip, as with arrays and operators; rawget(moho, "x") asks without an error.
+setmetatable(moho, { __index = function(_, key)
+  local names = {}
+  for name in pairs(moho) do names[#names + 1] = name end
+  schema.fail("moho", "no function or field '%s'%s", tostring(key), schema.suggest(tostring(key), names))
+end })
+
 -- print shows arrays as blocks and operators as trees; everything else as ever
 print = show.print
 

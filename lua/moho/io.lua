@@ -14,7 +14,7 @@ local dtypes = { f32 = true, f64 = true, c64 = true, c128 = true, i32 = true, i6
 
 -- What each option of a table of options may be: words for the message, and the test.
 local options = {
-  path = { "the path of a dataset (string)", function(v) return type(v) == "string" end },
+  path = { "the path of a dataset (string without zero bytes)", function(v) return type(v) == "string" and not v:find("\0", 1, true) end },
   start = { "the first element of each axis, from 1 (list of integers)", is_ints },
   count = { "how many elements (a list with one integer an axis; a number for traces)", is_ints },
   first = { "the first trace, from 1 (integer)", function(v) return is_int(v) and v >= 1 end },

@@ -65,7 +65,7 @@ function schema.describe(v)
     if v.freed then return "an array that was freed" end
     return ("array %s %s on %s"):format(v.dtype, shape_text(v.shape), v.device)
   elseif k == "operator" then return "operator " .. v.title
-  elseif k == "string" then return ("string %q"):format(#v > 40 and v:sub(1, 37) .. "..." or v)
+  elseif k == "string" then return ("string %q"):format(#v > 40 and v:sub(1, 37) .. "..." or v):gsub("%z", "\\0")
   elseif k == "number" or k == "boolean" then return ("%s %s"):format(k, tostring(v)) end
   if k == "table" and #v > 0 and #v <= 6 then
     local words = {}
@@ -173,6 +173,9 @@ local function check_value(def, spec, v)
     ok = false
     for _, c in ipairs(spec.choices) do ok = ok or c == v end
   end
+  if ok and type(v) == "string" and v:find("\0", 1, true) and not spec[2]:find("any", 1, true) then
+    schema.fail(def.name, "argument '%s': expected a string without a zero byte, where C's strings end, got %s", spec[1], schema.describe(v))
+  end
   if not ok then
     local hint = ""
     if spec.choices and type(v) == "string" then hint = schema.suggest(v, spec.choices) end
@@ -190,6 +193,9 @@ local function names_of(def)
   return n
 end
 
+-- What PyLops and SciPy call it.
+local elsewhere = { iter_lim = "niter", maxiter = "niter", engine = "device", calc_var = "var", n_iter = "niter", rtol = "tol" }
+
 local function checked_named(def, given)
   if type(given) ~= "table" then
     schema.fail(def.name, "expected one table of named arguments {%s}, got %s", table.concat(names_of(def), "=, ") .. "=",
@@ -204,7 +210,9 @@ local function checked_named(def, given)
       elseif type(k) == "number" then
         schema.fail(def.name, "argument %d has no name; expected {%s}", k, table.concat(names_of(def), "=, ") .. "=")
       else
-        schema.fail(def.name, "unknown argument '%s'%s; it takes %s", tostring(k), schema.suggest(tostring(k), names_of(def)),
+        local other = elsewhere[k]
+        other = def.by_name[other] and (" (here it is '%s')"):format(other)
+        schema.fail(def.name, "unknown argument '%s'%s; it takes %s", tostring(k), other or schema.suggest(tostring(k), names_of(def)),
           table.concat(names_of(def), ", "))
       end
     end

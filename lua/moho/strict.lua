@@ -12,7 +12,12 @@ end
 
 local function complain(what, name)
   name = tostring(name)
-  local hint = #name > 3 and require("moho.schema").suggest(name, known()) or ""
+  local hint
+  if what == "undefined" and (package.loaded[name] or package.preload[name]) then
+    hint = ("; write first: local %s = require %q"):format(name, name)
+  else
+    hint = #name > 3 and require("moho.schema").suggest(name, known()) or ""
+  end
   local text = ("%s global '%s'%s"):format(what, name, hint)
   if not warn then error(text .. (hint == "" and "; declare it with 'local', or run with --no-strict" or ""), 3) end
   io.stdout:flush()

@@ -46,6 +46,8 @@ const char *lmoho_default_device(lua_State *L, const char *set);               /
 int lmoho_complex_hooks(lua_State *L);
 int lmoho_complex_ready(lua_State *L);
 void lmoho_origin(lua_State *L);                                               /* the user's line, for memory messages */
+/* Runs the collector when the arrays of a device, with `bytes` more, have grown by its budget since it last ran. */
+void lmoho_drive(lua_State *L, moho_ctx *c, size_t bytes);
 /* Memory for an array, with the collector driven by what arrays hold, and one more try after a full collection. */
 void lmoho_alloc(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, bool zero, const char *who, moho_array **a);
 /* A device name, or nil for the default device. The reference stays with the registry. */

@@ -13,9 +13,6 @@ int64_t lmoho_toint(lua_State *L, int i, const char *who, const char *arg);
 /* Arrays that the script has dropped may hold the memory that is missing: collects, and tells whether to try again. */
 bool lmoho_again(lua_State *L, moho_status st);
 
-/* Counts what was read, and collects after so much of it: Lua sees a few bytes of each array. */
-void lmoho_arrived(lua_State *L, const moho_array *a);
-
 /* The only value of the array on top of the stack, in its place. */
 void lmoho_asnumber(lua_State *L, const moho_array *a, const char *who);
 

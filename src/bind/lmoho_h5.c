@@ -176,7 +176,7 @@ static int h5_read(lua_State *L)
   moho_status st = moho_h5_read(f, path, ns ? start : NULL, nc ? count : NULL, ns ? ns : nc, a);
   if (lmoho_again(L, st)) st = moho_h5_read(f, path, ns ? start : NULL, nc ? count : NULL, ns ? ns : nc, a);
   lmoho_check(L, st, who);
-  lmoho_arrived(L, *a);
+  lmoho_drive(L, (*a)->ctx, 0);
   if (k == MOHO_H5_SCALAR) lmoho_asnumber(L, *a, who);
   return 1;
 }

@@ -20,17 +20,6 @@ bool lmoho_again(lua_State *L, moho_status st)
   return true;
 }
 
-enum { BUDGET = 256 << 20 };            /* bytes read between two collections */
-
-void lmoho_arrived(lua_State *L, const moho_array *a)
-{
-  static size_t since;
-  since += (size_t)moho_array_size(a) * moho_dtype_size(a->type);
-  if (since <= BUDGET) return;
-  since = 0;
-  lua_gc(L, LUA_GCCOLLECT, 0);
-}
-
 void lmoho_asnumber(lua_State *L, const moho_array *a, const char *who)
 {
   static const int64_t zeros[MOHO_MAXDIM];
@@ -83,7 +72,7 @@ static int npy_read(lua_State *L)
   moho_status st = moho_npy_read(path, a);
   if (lmoho_again(L, st)) st = moho_npy_read(path, a);
   lmoho_check(L, st, who);
-  lmoho_arrived(L, *a);
+  lmoho_drive(L, (*a)->ctx, 0);
   if (!(*a)->shape.n) lmoho_asnumber(L, *a, who);
   return 1;
 }
@@ -111,7 +100,7 @@ static int raw_read(lua_State *L)
   moho_status st = moho_raw_read(path, t, &s, offset, swap, a);
   if (lmoho_again(L, st)) st = moho_raw_read(path, t, &s, offset, swap, a);
   lmoho_check(L, st, who);
-  lmoho_arrived(L, *a);
+  lmoho_drive(L, (*a)->ctx, 0);
   return 1;
 }
 
@@ -136,7 +125,7 @@ static int segy_read(lua_State *L)
   moho_status st = moho_segy_read(path, first, count, a, NULL);
   if (lmoho_again(L, st)) st = moho_segy_read(path, first, count, a, NULL);
   lmoho_check(L, st, who);
-  lmoho_arrived(L, *a);
+  lmoho_drive(L, (*a)->ctx, 0);
   return 1;
 }
 
@@ -150,7 +139,7 @@ static int segy_header(lua_State *L)
   moho_status st = moho_segy_header(path, byte, first, count, a);
   if (lmoho_again(L, st)) st = moho_segy_header(path, byte, first, count, a);
   lmoho_check(L, st, who);
-  lmoho_arrived(L, *a);
+  lmoho_drive(L, (*a)->ctx, 0);
   return 1;
 }
 

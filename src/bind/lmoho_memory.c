@@ -41,7 +41,7 @@ static void set_mark(budget *b, const moho_mem *m)
   b->mark = m->live + (more > LEAST ? more : LEAST);
 }
 
-static void drive(lua_State *L, moho_ctx *c, size_t bytes)
+void lmoho_drive(lua_State *L, moho_ctx *c, size_t bytes)
 {
   moho_mem m;
   budget *b = budget_of(c);
@@ -60,7 +60,7 @@ void lmoho_alloc(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, b
 {
   int64_t size;
   lmoho_check(L, moho_shape_check(s, t, &size), who);
-  drive(L, c, (size_t)size * moho_dtype_size(t));
+  lmoho_drive(L, c, (size_t)size * moho_dtype_size(t));
   lmoho_origin(L);
   moho_status st = zero ? moho_array_zeros(c, t, s, a) : moho_array_new(c, t, s, a);
   /* the second time for what the finalisers of the first let go */

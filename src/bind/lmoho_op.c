@@ -128,7 +128,12 @@ static moho_array *param_array(lua_State *L, int i, const char *who, const char 
     lua_pushvalue(L, i);
     return lmoho_toarray(L, i, who, name);
   }
-  if (lua_istable(L, i) || lmoho_isscalar(L, i)) return lmoho_fromtable(L, i, who, NULL);
+  if (lua_istable(L, i) || lmoho_isscalar(L, i)) {
+    const char *both = lua_pushfstring(L, "%s: argument '%s'", who, name);
+    moho_array *a = lmoho_fromtable(L, i, both, NULL);
+    lua_remove(L, -2);
+    return a;
+  }
   lmoho_error(L, who, "argument '%s': expected an array, a table or a number, got %s", name, luaL_typename(L, i));
   return NULL;
 }

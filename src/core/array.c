@@ -357,13 +357,21 @@ moho_status moho_array_to(const moho_array *a, moho_ctx *c, moho_dtype t, moho_a
   return MOHO_OK;
 }
 
+static moho_status fits(moho_dtype t, moho_scalar v)
+{
+  const double most = t == MOHO_I32 ? 2147483648.0 : 9.2233720368547758e18;
+  if (v.im != 0 && !moho_dtype_complex(t)) return moho_fail(MOHO_EINVAL, "a complex value into a %s array", moho_dtype_name(t));
+  if (!moho_dtype_integer(t) || (v.re == floor(v.re) && v.re >= -most && v.re < most)) return MOHO_OK;
+  if (isnan(v.re)) return moho_fail(MOHO_EINVAL, "not-a-number into an %s array, whose elements are whole numbers; use f32 or f64", moho_dtype_name(t));
+  if (v.re != floor(v.re)) return moho_fail(MOHO_EINVAL, "%.17g into an %s array, whose elements are whole numbers; round it, or use f32 or f64", v.re, moho_dtype_name(t));
+  return moho_fail(MOHO_EINVAL, "%.17g is beyond the range of an %s array, 2^%d", v.re, moho_dtype_name(t), t == MOHO_I32 ? 31 : 63);
+}
+
 moho_status moho_array_fill(moho_array *a, moho_scalar v)
 {
   moho_nd nd;
   moho_lane *l;
-  if (v.im != 0 && !moho_dtype_complex(a->type)) return moho_fail(MOHO_EINVAL, "a complex value into a %s array", moho_dtype_name(a->type));
-  if (moho_dtype_integer(a->type) && !(v.re == floor(v.re) && fabs(v.re) < (a->type == MOHO_I32 ? 2147483648.0 : 9.2233720368547758e18)))
-    return moho_fail(MOHO_EINVAL, "%.17g does not fit an element of an %s array", v.re, moho_dtype_name(a->type));
+  MOHO_TRY(fits(a->type, v));
   MOHO_TRY(moho_vec_ready(a->ctx));
   MOHO_TRY(lane0(a, &l));
   moho_nd_make(&nd, 1, (const moho_array *[]){ a });
@@ -398,9 +406,7 @@ static moho_scalar load(moho_dtype t, const void *p)
 
 static moho_status store(moho_dtype t, void *p, moho_scalar v)
 {
-  if (v.im != 0 && !moho_dtype_complex(t)) return moho_fail(MOHO_EINVAL, "a complex value into a %s array", moho_dtype_name(t));
-  if (moho_dtype_integer(t) && !(v.re == floor(v.re) && fabs(v.re) < (t == MOHO_I32 ? 2147483648.0 : 9.2233720368547758e18)))
-    return moho_fail(MOHO_EINVAL, "%.17g does not fit an element of an %s array", v.re, moho_dtype_name(t));
+  MOHO_TRY(fits(t, v));
   switch (t) {
     case MOHO_F32: *(float *)p = (float)v.re; break;
     case MOHO_F64: *(double *)p = v.re; break;

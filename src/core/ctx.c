@@ -15,6 +15,10 @@ static volatile sig_atomic_t stop;
 void moho_stop_set(bool s) { stop = s; }
 bool moho_stopped(void) { return stop != 0; }
 
+static int held;
+void moho_stop_hold(bool on) { held += on ? 1 : -1; }
+bool moho_stop_now(void) { return stop && !held; }
+
 int moho_threads(int n)
 {
   static int initial;

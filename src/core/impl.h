@@ -69,6 +69,11 @@ struct moho_lane {
   int depth;                            /* applications in progress                       */
 };
 
+/* Whether a long loop of the host is to be left with MOHO_ESTOP: the stop flag, unless it is held off by someone who looks at it
+   himself and has vectors that must agree with each other (solvers). */
+bool moho_stop_now(void);
+void moho_stop_hold(bool on);
+
 /* ---- pool ------------------------------------------------------------------ */
 struct moho_block {
   int refs;

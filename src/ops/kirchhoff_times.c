@@ -120,7 +120,11 @@ moho_status moho_kirchhoff_times(kirchhoff *k, kirchhoff_making *m)
 {
   moho_kirchhoff_desc *d = &m->d;
   MOHO_TRY(choose_mode(k, &d->mode));
-  if (d->mode == MOHO_KIRCHHOFF_BYOT) return read_tables(k, m);
+  if (d->mode == MOHO_KIRCHHOFF_BYOT) {
+    MOHO_TRY(read_tables(k, m));
+    if (!k->vel) return MOHO_OK;
+    return moho_fail_arg("vel", "not used in mode \"byot\", where the times come from 'trav'; leave one of them out");
+  }
   MOHO_TRY(read_velocity(k, m));
   d->shared = same_positions(d);
   return MOHO_OK;

@@ -313,12 +313,14 @@ moho_status moho_solve(const char *method, moho_op *a, const moho_array *y, cons
   MOHO_TRY(check(m, a, y, x0, par));
   moho_op_ref(a); /* a monitor may drop its owner's reference */
   if (par->m) moho_op_ref(par->m);
+  moho_stop_hold(true);
   moho_status st = start(&s, y, x0);
   if (!st && out->reason)
     st = moho_solver_first(&s);
   else if (!st)
     st = m->run(&s);
   st = finish(&s, m->run == moho_lsqr_run, st);
+  moho_stop_hold(false);
   moho_op_unref(par->m);
   moho_op_unref(a);
   return st;
