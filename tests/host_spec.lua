@@ -139,6 +139,25 @@ describe("the host", function()
       assert.equal(1, (run { "-E", "-l", "envonly", env = env }))
       assert.equal(0, (run { "-e", "", env = "LUA_INIT='error(1)'" }))
     end)
+    it("ignores what the library itself reads with -E, too", function()
+      local code = "local C = require 'ffi'.C require 'ffi'.cdef 'char *getenv(const char *);' print(C.getenv 'MOHO_ISA' == nil, C.getenv 'MOHO_MODULES' == nil)"
+      local env = "MOHO_ISA=generic MOHO_MODULES=/tmp"
+      assert.equal("false\tfalse\n", (select(2, run { "-e", code, env = env })))
+      assert.equal("true\ttrue\n", (select(2, run { "-E", "-e", code, env = env })))
+    end)
+    it("lists every variable that is read with --help-env", function()
+      local top = os.getenv "top_srcdir" or ".."
+      local p = io.popen("cd " .. quote(top) .. [[ && grep -rhoE '(getenv|options_env)\([^)]*"MOHO_[A-Z]+"' src kernels lua]])
+      local _, help = run { "--help-env" }
+      local n = 0
+      for line in p:lines() do
+        n = n + 1
+        local name = line:match '"(MOHO_[A-Z]+)"'
+        assert.truthy(help:find("\n" .. name .. " ", 1, true) or help:find(name .. " ", 1, true) == 1, name)
+      end
+      p:close()
+      assert.is_true(n > 7, "found only " .. n .. " in the sources")
+    end)
     it("takes a source tree before its own copies with MOHO_LUA", function()
       write("tree/moho/init.lua", "return { from = 'tree' }")
       write("tree/moho/extra.lua", "return 'extra'")

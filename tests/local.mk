@@ -15,6 +15,7 @@ specs += %D%/array_spec.lua
 specs += %D%/array_math_spec.lua
 specs += %D%/array_numpy_spec.lua
 specs += %D%/algebra_spec.lua
+specs += %D%/device_spec.lua
 specs += %D%/dlpack_spec.lua
 specs += %D%/docs_spec.lua
 specs += %D%/help_spec.lua
