@@ -6,6 +6,7 @@
 #include <xmmintrin.h>
 #endif
 #include "core/kernels.h"
+#include "copy.h"
 #include "wide.h"
 
 enum {
@@ -336,12 +337,20 @@ typedef struct rows_job {
   int64_t pair;                         /* numbers an element is made of in `body`                     */
   moho_scalar alpha;
   bool add;
+  void (*copy)(void *y, const void *x, size_t bytes);   /* of a part of a row when nothing else is asked for, or NULL */
 } rows_job;
+
+/* n elements that follow each other in both. */
+static void put(const rows_job *q, int64_t n, const void *x, void *y)
+{
+  static void (*const f[])(int64_t, moho_scalar, const void *, bool, void *) = ALL(put);
+  if (q->copy) q->copy(y, x, (size_t)n * moho_dtype_size(q->v->t[0]));
+  else f[q->body](n * q->pair, q->alpha, x, q->add, y);
+}
 
 /* Elements lo .. hi-1 of rows first .. end-1 in the order of y. */
 static void put_rows(const rows_job *q, int64_t first, int64_t end, int64_t lo, int64_t hi)
 {
-  static void (*const put[])(int64_t, moho_scalar, const void *, bool, void *) = ALL(put);
   const moho_nd *v = q->v;
   int last = v->n - 1;
   size_t size = moho_dtype_size(v->t[0]);
@@ -355,7 +364,7 @@ static void put_rows(const rows_job *q, int64_t first, int64_t end, int64_t lo, 
   for (int64_t r = first; r < end; r++) {
     const char *from = (const char *)v->p[1] + x * (int64_t)size;
     char *to = (char *)v->p[0] + y * (int64_t)size;
-    if (q->step == 1) put[q->body]((hi - lo) * q->pair, q->alpha, from, q->add, to);
+    if (q->step == 1) put(q, hi - lo, from, to);
     else (q->body == 0 ? put_step_f32 : put_step_f64)(hi - lo, q->alpha.re, from, q->step, q->add, to);
     for (int k = last - 1; k >= 0; k--) {
       x += v->s[1][k];
@@ -374,10 +383,14 @@ static void rearrange_rows(const rows_job *q)
   int64_t n = q->v->d[q->v->n - 1], rows = n ? q->v->size / n : 0;
   int64_t wide = n < 4 * AXIS_PIECE ? n : 4 * AXIS_PIECE, cuts = n ? (n + wide - 1) / wide : 0;
   int64_t high = wide && 4 * AXIS_PIECE / wide > 1 ? 4 * AXIS_PIECE / wide : 1, groups = (rows + high - 1) / high;
-#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (q->v->size > 2 * AXIS_PIECE)
-  for (int64_t p = 0; p < groups * cuts; p++) {
-    int64_t r = p / cuts * high, c = p % cuts * wide;
-    put_rows(q, r, r + high < rows ? r + high : rows, c, c + wide < n ? c + wide : n);
+#pragma omp parallel num_threads(moho_threads(0)) if (q->v->size > 2 * AXIS_PIECE)
+  {
+#pragma omp for schedule(static) nowait
+    for (int64_t p = 0; p < groups * cuts; p++) {
+      int64_t r = p / cuts * high, c = p % cuts * wide;
+      put_rows(q, r, r + high < rows ? r + high : rows, c, c + wide < n ? c + wide : n);
+    }
+    if (q->copy == moho_cpu_stream) moho_cpu_stream_end();
   }
 }
 
@@ -431,29 +444,31 @@ static void gather_squares(const void *x_, int64_t rows, int64_t n, int64_t step
 /* Tiles over y's last axis and axis `b`, which is contiguous in x: read along b, turned, written along the last. */
 static void turn_tiles(const rows_job *q, int b)
 {
-  static void (*const put[])(int64_t, moho_scalar, const void *, bool, void *) = ALL(put);
   const moho_nd *v = q->v;
   size_t size = moho_dtype_size(v->t[0]);
   int last = v->n - 1;
   int64_t side = SIDE / (int64_t)size, ni = (v->d[b] + side - 1) / side, nj = (v->d[last] + TILE - 1) / TILE;
   int64_t others = v->size / v->d[b] / v->d[last];
-#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (v->size > 2 * AXIS_PIECE)
-  for (int64_t p = 0; p < others * ni * nj; p++) {
-    _Alignas(64) char buf[SIDE * TILE];
-    int64_t j = p % nj * TILE, i = p / nj % ni * side, rest = p / nj / ni;
-    int64_t x = i + j * v->s[1][last], y = i * v->s[0][b] + j;
-    int64_t rows = v->d[b] - i < side ? v->d[b] - i : side, n = v->d[last] - j < TILE ? v->d[last] - j : TILE;
-    for (int k = last - 1; k >= 0; k--) {
-      if (k == b) continue;
-      x += rest % v->d[k] * v->s[1][k];
-      y += rest % v->d[k] * v->s[0][k];
-      rest /= v->d[k];
+#pragma omp parallel num_threads(moho_threads(0)) if (v->size > 2 * AXIS_PIECE)
+  {
+#pragma omp for schedule(static) nowait
+    for (int64_t p = 0; p < others * ni * nj; p++) {
+      _Alignas(64) char buf[SIDE * TILE];
+      int64_t j = p % nj * TILE, i = p / nj % ni * side, rest = p / nj / ni;
+      int64_t x = i + j * v->s[1][last], y = i * v->s[0][b] + j;
+      int64_t rows = v->d[b] - i < side ? v->d[b] - i : side, n = v->d[last] - j < TILE ? v->d[last] - j : TILE;
+      for (int k = last - 1; k >= 0; k--) {
+        if (k == b) continue;
+        x += rest % v->d[k] * v->s[1][k];
+        y += rest % v->d[k] * v->s[0][k];
+        rest /= v->d[k];
+      }
+      (size == 4 ? gather_squares : size == 8 ? gather_8 : gather_16)((const char *)v->p[1] + x * (int64_t)size, rows, n,
+                                                                      v->s[1][last], 0, buf);
+      for (int64_t r = 0; r < rows; r++)
+        put(q, n, buf + (size_t)(r * TILE) * size, (char *)v->p[0] + (y + r * v->s[0][b]) * (int64_t)size);
     }
-    (size == 4 ? gather_squares : size == 8 ? gather_8 : gather_16)((const char *)v->p[1] + x * (int64_t)size, rows, n,
-                                                                    v->s[1][last], 0, buf);
-    for (int64_t r = 0; r < rows; r++)
-      put[q->body](n * q->pair, q->alpha, buf + (size_t)(r * TILE) * size, q->add,
-                   (char *)v->p[0] + (y + r * v->s[0][b]) * (int64_t)size);
+    if (q->copy == moho_cpu_stream) moho_cpu_stream_end();
   }
 }
 
@@ -471,8 +486,10 @@ static moho_status cpu_rearrange(moho_lane *on, const moho_nd *v, moho_scalar al
 {
   int last = v->n - 1, b = 0;
   int64_t step = v->s[1][last];
-  const rows_job q = { v, axis_body(v->t[0], alpha), step, axis_pairs(v->t[0], alpha) ? 2 : 1, alpha, add };
+  rows_job q = { v, axis_body(v->t[0], alpha), step, axis_pairs(v->t[0], alpha) ? 2 : 1, alpha, add, NULL };
   (void)on;
+  if (alpha.re == 1 && alpha.im == 0 && !add)
+    q.copy = moho_cpu_beyond_cache(2 * (size_t)v->size * moho_dtype_size(v->t[0])) ? moho_cpu_stream : moho_cpu_copy;
   if (step >= -1 && step <= 1) {
     rearrange_rows(&q);
     return MOHO_OK;

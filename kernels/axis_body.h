@@ -60,7 +60,7 @@ static MOHO_WIDE void NAME(sparse_columns)(const sparse_job *q, int64_t o, int64
       const R *from = x + a->index[k] * ld;
       const R c = (R)(w ? re * (double)w[k] : re);
       if (q->add) for (int64_t j = 0; j < n; j++) to[j] += c * from[j];
-      else if (c == 1) memcpy(to, from, (size_t)n * sizeof *to);
+      else if (c == 1) moho_cpu_copy(to, from, (size_t)n * sizeof *to);
       else for (int64_t j = 0; j < n; j++) to[j] = c * from[j];
       continue;
     }
@@ -146,8 +146,7 @@ static void NAME(put)(int64_t w, moho_scalar alpha, const void *x, bool add, voi
 {
   static const int64_t at[AXIS_TAPS] = { 0 };
   static const double one[AXIS_TAPS] = { 1 };
-  if (alpha.re == 1 && alpha.im == 0 && !add) memcpy(y, x, (size_t)w * (1 + CPLX) * sizeof(R));
-  else NAME(combine)(w, 1, at, one, alpha, x, add, y);
+  NAME(combine)(w, 1, at, one, alpha, x, add, y);
 }
 
 /* ---- stencils -------------------------------------------------------------------------------- */
@@ -371,6 +370,7 @@ static MOHO_WIDE double NAME(sum_run)(const R *x, int64_t n)
 }
 #endif
 
+/* Eight rows at a time in the elements' own precision, which costs three of its roundings at most; the many of them in double. */
 /* Columns j0 .. j1-1, at most AXIS_SUMS, of slice o. */
 static MOHO_WIDE void NAME(sum_columns)(const sum_job *q, int64_t o, int64_t j0, int64_t j1)
 {
@@ -384,8 +384,7 @@ static MOHO_WIDE void NAME(sum_columns)(const sum_job *q, int64_t o, int64_t j0,
   for (; i + 8 <= q->n; i += 8, x += 8 * ld) {
     const R *x1 = x + ld, *x2 = x1 + ld, *x3 = x2 + ld, *x4 = x3 + ld, *x5 = x4 + ld, *x6 = x5 + ld, *x7 = x6 + ld;
     for (int64_t j = 0; j < w; j++)
-      sum[j] += (((double)x[j] + (double)x1[j]) + ((double)x2[j] + (double)x3[j]))
-                + (((double)x4[j] + (double)x5[j]) + ((double)x6[j] + (double)x7[j]));
+      sum[j] += (double)(((x[j] + x1[j]) + (x2[j] + x3[j])) + ((x4[j] + x5[j]) + (x6[j] + x7[j])));
   }
   for (; i < q->n; i++, x += ld) for (int64_t j = 0; j < w; j++) sum[j] += (double)x[j];
 #if CPLX

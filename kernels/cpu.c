@@ -1,11 +1,13 @@
 /* The CPU backend: memory and transfers of the host, and the table of its kernels.
    Linux gives out more memory than it has and ends the program that touches it; a large request is therefore compared with
    what is available first, so that it fails with a message instead. */
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "core/impl.h"
+#include "copy.h"
 
 enum { LARGE = 64 << 20, HUGE_PAGE = 2 << 20 };
 
@@ -161,7 +163,21 @@ static moho_status cpu_get(void *dev, void *stream, void *host, const void *src,
 
 static moho_status cpu_copy(void *dev, void *stream, void *dst, const void *src, size_t bytes)
 {
-  return cpu_put(dev, stream, dst, src, bytes);
+  enum { SHARED = 1 << 17 };             /* bytes from which on other threads help */
+  (void)dev, (void)stream;
+  bool past = moho_cpu_beyond_cache(2 * bytes);
+#pragma omp parallel num_threads(moho_threads(0)) if (bytes > SHARED)
+  {
+    size_t n = (size_t)omp_get_num_threads(), me = (size_t)omp_get_thread_num(), part = (bytes / n + 64) / 64 * 64;
+    size_t from = me * part < bytes ? me * part : bytes, size = bytes - from < part ? bytes - from : part;
+    if (past) {
+      moho_cpu_stream((char *)dst + from, (const char *)src + from, size);
+      moho_cpu_stream_end();
+    } else {
+      moho_cpu_copy((char *)dst + from, (const char *)src + from, size);
+    }
+  }
+  return MOHO_OK;
 }
 
 static moho_status cpu_sync(void *dev, void *stream)

@@ -7,12 +7,16 @@
 #include <string.h>
 #include <cblas.h>
 #include "core/kernels.h"
+#include "copy.h"
 #include "wide.h"
 
 enum {
   ROWS = 64,     /* of y in a block */
   COLS = 256,    /* of y in a block, and its rows where they are columns of A */
-  SPAN = 1 << 14 /* numbers of a diagonal product at a time */
+  HIGH = 256,    /* the same of large products: what a block reads is packed for it alone */
+  WIDE = 768,
+  SPAN = 1 << 14, /* numbers of a diagonal product at a time */
+  PART = 1 << 12  /* bytes of it, on the way past the caches */
 };
 
 /* Callers in one process share OpenBLAS' setting, so it is looked at before each product. */
@@ -93,12 +97,14 @@ static moho_status cpu_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m
   one_thread();
   const product p = { .t = t, .adj = adj, .m = m, .n = n, .k = k, .alpha = alpha, .a = a, .x = x, .y = y, .add = add };
   int64_t high = adj && k == 1 && rows >= 4 * COLS ? COLS : ROWS; /* strips of A some cache lines wide, where enough */
-  int64_t cols = (k + COLS - 1) / COLS, blocks = (rows + high - 1) / high * cols;
+  int64_t wide = k > WIDE && rows >= 4 * HIGH ? WIDE : COLS;
+  if (k > COLS && rows >= 4 * HIGH) high = HIGH;
+  int64_t cols = (k + wide - 1) / wide, blocks = (rows + high - 1) / high * cols;
   bool parallel = blocks > 1 && (double)rows * (double)sum * (double)k > 1e5;
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (parallel)
   for (int64_t b = 0; b < blocks; b++) {
-    int64_t i = b / cols * high, j = b % cols * COLS;
-    int64_t mi = rows - i < high ? rows - i : high, kj = k - j < COLS ? k - j : COLS;
+    int64_t i = b / cols * high, j = b % cols * wide;
+    int64_t mi = rows - i < high ? rows - i : high, kj = k - j < wide ? k - j : wide;
     if (k == 1) gemv_block(&p, i, mi);
     else gemm_block(&p, i, mi, j, kj);
   }
@@ -132,10 +138,24 @@ static moho_status cpu_diag(moho_lane *on, moho_dtype t, moho_dir dir, int64_t o
   (void)on;
   if (t > MOHO_C128)
     return moho_fail(MOHO_EINVAL, "diagonal product: expected dtype f32, f64, c64 or c128, got %s", moho_dtype_name(t));
-  int64_t size = outer * n * inner, spans = (size + SPAN - 1) / SPAN;
-#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (spans > 1)
-  for (int64_t s = 0; s < spans; s++)
-    diag[t](s * SPAN, s + 1 < spans ? (s + 1) * SPAN : size, n, inner, alpha, dir == MOHO_ADJ, d, x, add, y);
+  int64_t size = outer * n * inner, spans = (size + SPAN - 1) / SPAN, bytes = (int64_t)moho_dtype_size(t), part = PART / bytes;
+  bool adj = dir == MOHO_ADJ, past = !add && x != y && moho_cpu_beyond_cache((size_t)((2 * size + n) * bytes));
+#pragma omp parallel num_threads(moho_threads(0)) if (spans > 1)
+  {
+#pragma omp for schedule(static) nowait
+    for (int64_t s = 0; s < spans; s++) {
+      _Alignas(64) char buf[PART];
+      int64_t from = s * SPAN, to = s + 1 < spans ? from + SPAN : size;
+      char *at = (char *)y + from * bytes;
+      if (!past) diag[t](from, to, n, inner, alpha, adj, d, x, add, at);
+      for (int64_t p = from; past && p < to; p += part, at += PART) {
+        int64_t end = p + part < to ? p + part : to;
+        diag[t](p, end, n, inner, alpha, adj, d, x, false, buf);
+        moho_cpu_stream(at, buf, (size_t)((end - p) * bytes));
+      }
+    }
+    if (past) moho_cpu_stream_end();
+  }
   return MOHO_OK;
 }
 

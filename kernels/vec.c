@@ -4,6 +4,7 @@
 #pragma GCC optimize("no-math-errno", "no-trapping-math")
 #include <omp.h>
 #include <stdlib.h>
+#include "copy.h"
 #include "vec_slots.h"
 #include "wide.h"
 
@@ -48,16 +49,50 @@ static int64_t tile_wide(int64_t size, int64_t pieces)
   return wide;
 }
 
-static void each(const moho_nd *v, int nv, pointwise f, const void *par)
+/* Whether the results, which would not stay in the caches, go past them: when nothing reads them first. */
+static bool past(const moho_nd *v, int nv)
+{
+  size_t bytes = 0;
+  if (v->s[0][v->n - 1] != 1 || v->d[v->n - 1] < TILE) return false;
+  for (int k = 0; k < nv; k++) {
+    if (k > 0 && v->p[k] == v->p[0]) return false;
+    if (v->s[k][v->n - 1] != 0) bytes += (size_t)v->size * moho_dtype_size(v->t[k]);
+  }
+  return moho_cpu_beyond_cache(bytes);
+}
+
+/* Elements lo .. hi-1 in parts that are worked out in the first cache. */
+static void each_past(const moho_nd *v, int nv, pointwise f, const void *par, int64_t lo, int64_t hi)
+{
+  enum { PART = 4096 };
+  _Alignas(64) char buf[PART];
+  int64_t size = (int64_t)moho_dtype_size(v->t[0]), part = PART / size;
+  moho_nd w = *v;
+  run r;
+  w.p[0] = buf;
+  for (; lo < hi; lo += r.n) {
+    run_at(v, nv, lo, lo + part < hi ? lo + part : hi, &r);
+    char *y = (char *)v->p[0] + r.off[0] * size;
+    r.off[0] = 0;
+    f(&w, &r, par);
+    moho_cpu_stream(y, buf, (size_t)(r.n * size));
+  }
+  moho_cpu_stream_end();
+}
+
+/* `fresh`: f does not read operand 0. */
+static void each(const moho_nd *v, int nv, pointwise f, const void *par, bool fresh)
 {
   if (v->size == 0) return;
+  fresh = fresh && past(v, nv);
 #pragma omp parallel if (v->size > SMALL)
   {
     int64_t nt = omp_get_num_threads(), me = omp_get_thread_num();
     int64_t step = ((v->size + nt - 1) / nt + 15) / 16 * 16;      /* whole cache lines a thread */
     int64_t lo = me * step, hi = lo + step < v->size ? lo + step : v->size;
     run r;
-    while (lo < hi) {
+    if (fresh) each_past(v, nv, f, par, lo, hi);
+    while (!fresh && lo < hi) {
       run_at(v, nv, lo, hi, &r);
       f(v, &r, par);
       lo += r.n;
@@ -172,7 +207,7 @@ static moho_status cpu_fill(moho_lane *on, const moho_nd *v, moho_scalar a)
   value par;
   (void)on;
   put_value(v->t[0], &par, 0, a);
-  each(v, 1, f[v->t[0]], &par);
+  each(v, 1, f[v->t[0]], &par, true);
   return MOHO_OK;
 }
 
@@ -187,7 +222,7 @@ static moho_status cpu_copy(moho_lane *on, const moho_nd *v)
 {
   static const pointwise f[] = ALL(run_convert);
   if (turned(v)) return moho_cpu_axis.rearrange(on, v, (moho_scalar){ 1, 0 }, false);
-  each(v, 2, f[v->t[0]], NULL);
+  each(v, 2, f[v->t[0]], NULL, true);
   return MOHO_OK;
 }
 
@@ -198,7 +233,7 @@ static moho_status cpu_axpby(moho_lane *on, const moho_nd *v, moho_scalar a, moh
   (void)on;
   put_value(v->t[0], par, 0, a);
   put_value(v->t[0], par, 1, b);
-  each(v, 2, f[v->t[0]], par);
+  each(v, 2, f[v->t[0]], par, b.re == 0 && b.im == 0);
   return MOHO_OK;
 }
 
@@ -214,7 +249,7 @@ static moho_status cpu_binary(moho_lane *on, const moho_nd *v, moho_binary op)
   moho_nd w = with_numbers(v, 3, room);
   (void)on;
   if (!f[op][v->t[1]]) return missing("no such operation", v->t[1]);
-  each(&w, 3, f[op][v->t[1]], NULL);
+  each(&w, 3, f[op][v->t[1]], NULL, true);
   return MOHO_OK;
 }
 
@@ -229,7 +264,7 @@ static moho_status cpu_unary(moho_lane *on, const moho_nd *v, moho_unary op)
   };
   (void)on;
   if (!f[op][v->t[1]]) return missing("no such function", v->t[1]);
-  each(v, 2, f[op][v->t[1]], NULL);
+  each(v, 2, f[op][v->t[1]], NULL, true);
   return MOHO_OK;
 }
 
@@ -240,7 +275,7 @@ static moho_status cpu_clip(moho_lane *on, const moho_nd *v)
   (void)on;
   put_value(v->t[0], par, 0, v->value[2]);
   put_value(v->t[0], par, 1, v->value[3]);
-  each(v, 2, f[v->t[0]], par);
+  each(v, 2, f[v->t[0]], par, true);
   return MOHO_OK;
 }
 
@@ -250,7 +285,7 @@ static moho_status cpu_where(moho_lane *on, const moho_nd *v)
   value room[MOHO_MAXOPERAND];
   moho_nd w = with_numbers(v, 4, room);
   (void)on;
-  each(&w, 4, f[v->t[0]], NULL);
+  each(&w, 4, f[v->t[0]], NULL, true);
   return MOHO_OK;
 }
 
@@ -337,7 +372,7 @@ static moho_status cpu_random(moho_lane *on, const moho_nd *v, moho_random kind,
   static const pointwise f[] = FLOATING(run_random);
   draw d = { kind, seed, first };
   (void)on;
-  each(v, 1, f[v->t[0]], &d);
+  each(v, 1, f[v->t[0]], &d, true);
   return MOHO_OK;
 }
 

@@ -1,7 +1,8 @@
--- Times operators for scripts/bench_ops.py: bench_ops.lua [dtype [threads [name]]] prints "name, direction, least seconds,
--- bytes" a line. The cases have the same names there; the bytes are one reading of the input and one writing of the result.
+-- Times operators for scripts/bench_ops.py: bench_ops.lua [dtype [threads]] reads names of cases and answers each with "least
+-- seconds forward, adjoint, bytes". The cases have the same names there; the bytes are one reading of the input and one writing
+-- of the result.
 local moho = require "moho"
-local dtype, threads, only = arg[1] or "f32", tonumber(arg[2] or 1), arg[3]
+local dtype, threads = arg[1] or "f32", tonumber(arg[2] or 1)
 moho.device{ default = "cpu" }
 moho.threads(threads)
 
@@ -78,26 +79,33 @@ local cases = {
   { "poststack", "poststack_linear_modelling", { wav = wav, nt0 = nt, spatdims = nx } },
 }
 
--- Least of several runs: other programs only ever add.
-local function least(A, x, y)
-  A:apply(x, y)
+-- Least of several runs: other programs only ever add. The result is a fresh array each time, as it is in PyLops.
+local function least(A, x)
+  (A * x):free()
   local best, runs, start = math.huge, 0, moho.clock()
   repeat
     local t = moho.clock()
-    A:apply(x, y)
+    local y = A * x
     best, runs = math.min(best, moho.clock() - t), runs + 1
-  until runs >= 5 and moho.clock() - start > 0.4
+    y:free()
+  until runs >= 5 and moho.clock() - start > 0.15
   return best
 end
 
-for _, case in ipairs(cases) do
-  local name, class, arguments = unpack(case)
-  if not only or name:find(only, 1, true) then
-    arguments.dtype = dtype
-    local A = moho[class](arguments)
-    local x, y = moho.rng(1):normal(A.dims, A.dtype), moho.rng(2):normal(A.dimsd, A.dtyped)
-    local bytes = x.nbytes + y.nbytes
-    print(("%s\t%s\t%.9g\t%d"):format(name, "forward", least(A, x, y), bytes))
-    print(("%s\t%s\t%.9g\t%d"):format(name, "adjoint", least(A.H, y, x), bytes))
+local by_name = {}
+for _, case in ipairs(cases) do by_name[case[1]] = case end
+
+-- A name a line in, its seconds out: both programs take turns. The last operator is kept for the next turn.
+local last, A, x, y
+for name in io.lines() do
+  if name ~= last then
+    local case = assert(by_name[name], "no case of this name")
+    last, A, x, y = name, nil, nil, nil
+    collectgarbage()
+    case[3].dtype = dtype
+    A = moho[case[2]](case[3])
+    x, y = moho.rng(1):normal(A.dims, A.dtype), moho.rng(2):normal(A.dimsd, A.dtyped)
   end
+  print(("%.9g\t%.9g\t%d"):format(least(A, x), least(A.H, y), x.nbytes + y.nbytes))
+  io.flush()
 end

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Operators against PyLops', the same threads: bench_ops.py PROGRAM [--threads N] [--dtype f32] [--only NAME]
+"""Operators against PyLops', the same threads: bench_ops.py PROGRAM [--threads N] [--dtype f32] [--only PART] [--turns N]
 
-PROGRAM is the built moho. Prints a line a case and direction, the worst ratio first: milliseconds of ours and of PyLops
-(the least of several runs), ours over PyLops', and the bandwidth that ours reaches when input and result are counted once.
+PROGRAM is the built moho; --only takes the cases with PART in the name. Prints a line a case and direction, the worst ratio
+first: milliseconds of ours and of PyLops (the least of several runs in turn, the array of the result included), ours over
+PyLops', and the bandwidth that ours reaches when input and result are counted once.
 Needs pylops and numba in the interpreter's environment. A new case is one line here and one of the same name in
 bench_ops.lua."""
 import argparse
@@ -16,6 +17,7 @@ options.add_argument("program")
 options.add_argument("--threads", type=int, default=1)
 options.add_argument("--dtype", default="f32", choices=["f32", "f64", "c64", "c128"])
 options.add_argument("--only")
+options.add_argument("--turns", type=int, default=3)
 options = options.parse_args()
 for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[name + "_NUM_THREADS"] = str(options.threads)
@@ -111,7 +113,7 @@ cases = {
 def least(f, x):
     f(x)
     best, runs, start = float("inf"), 0, time.perf_counter()
-    while runs < 5 or time.perf_counter() - start < 0.4:
+    while runs < 5 or time.perf_counter() - start < 0.15:
         t = time.perf_counter()
         f(x)
         best, runs = min(best, time.perf_counter() - t), runs + 1
@@ -121,24 +123,28 @@ def least(f, x):
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     command = [options.program, os.path.join(here, "bench_ops.lua"), options.dtype, str(options.threads)]
-    command += [options.only] if options.only else []
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    rows, ops = [], {}
-    for line in text.splitlines():
-        name, way, seconds, size = line.split("\t")
-        if name not in cases:
-            print(f"no case '{name}' here", file=sys.stderr)
+    ours = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+    rows = []
+    for name in cases:
+        if options.only and options.only not in name:
             continue
-        op = ops.setdefault(name, None) or cases[name]()
-        ops = {name: op}
-        forward = way == "forward"
-        theirs = least(op.matvec if forward else op.rmatvec, normal(op.shape[1] if forward else op.shape[0]))
-        rows.append((float(seconds) / theirs, name, way, float(seconds), theirs, int(size)))
+        op = cases[name]()
+        x, y = normal(op.shape[1]), normal(op.shape[0])
+        turns = []
+        for _ in range(options.turns):
+            ours.stdin.write(name + "\n")
+            forward, adjoint, size = ours.stdout.readline().split("\t")
+            turns.append((float(forward), float(adjoint), least(op.matvec, x), least(op.rmatvec, y)))
+        forward, adjoint, theirs, theirs_adjoint = (min(t) for t in zip(*turns))
+        rows.append((forward / theirs, name, "forward", forward, theirs, int(size)))
+        rows.append((adjoint / theirs_adjoint, name, "adjoint", adjoint, theirs_adjoint, int(size)))
+    ours.stdin.close()
+    ours.wait()
     rows.sort(reverse=True)
     print(f"{options.dtype}, {options.threads} thread(s), PyLops {pylops.__version__}, NumPy {np.__version__}")
     print(f"{'operator':34}{'direction':10}{'ours ms':>10}{'PyLops ms':>11}{'ratio':>8}{'GB/s':>8}")
-    for ratio, name, way, ours, theirs, size in rows:
-        print(f"{name:34}{way:10}{1e3 * ours:10.3f}{1e3 * theirs:11.3f}{ratio:8.3f}{size / ours / 1e9:8.2f}")
+    for ratio, name, way, seconds, theirs, size in rows:
+        print(f"{name:34}{way:10}{1e3 * seconds:10.3f}{1e3 * theirs:11.3f}{ratio:8.3f}{size / seconds / 1e9:8.2f}")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,60 @@ local function fails(pattern, f, ...)
   assert.matches("array_math_spec.lua:%d+: ", tostring(err))
 end
 
+describe("arrays larger than the caches", function()
+  -- Their results are written past the caches, in parts and from several threads; a part at a time is the ordinary way.
+  local n, m = memcheck and 2e5 + 13 or 4.5e6 + 13, 40000
+  local function same(what, r, f)
+    for lo = 1, n, m do
+      local hi = math.min(lo + m - 1, n)
+      local part, expected = r:slice(("%d:%d"):format(lo, hi)), f(lo, hi)
+      if part:ne(expected):sum() ~= 0 then error(("%s: elements %d to %d differ"):format(what, lo, hi)) end
+    end
+  end
+  local function cut(a, lo, hi) return a:slice(("%d:%d"):format(lo, hi)) end
+
+  for _, dtype in ipairs{ "f32", "c128" } do
+    it("have the values of small ones: " .. dtype, function()
+      if dtype == "c128" then n = math.floor(n / 4) end
+      local before = moho.threads()
+      local g = moho.rng(7)
+      local whole, b = g:normal({ n + 1 }, dtype, "cpu"), g:normal({ n }, dtype, "cpu")
+      local room = moho.zeros{ shape = n + 1, dtype = dtype, device = "cpu" }
+      for _, threads in ipairs{ 1, 7 } do
+        moho.threads(threads)
+        for _, first in ipairs{ 1, 2 } do                          -- at the start of a cache line, and beside it
+          local a, out = cut(whole, first, first + n - 1), cut(room, 3 - first, 2 - first + n)
+          room:fill(-1)
+          a:add(b, out)
+          same("add", out, function(lo, hi) return cut(a, lo, hi) + cut(b, lo, hi) end)
+          local beside = first == 1 and 1 or n + 1
+          assert.equal(-1, cut(room, beside, beside):real():sum(), "what lies beside the result")
+          out:assign(a)
+          same("assign", out, function(lo, hi) return cut(a, lo, hi) end)
+          out:mul(b, out)
+          same("in place", out, function(lo, hi) return cut(a, lo, hi) * cut(b, lo, hi) end)
+          moho.diagonal{ diag = b, dtype = dtype, device = "cpu" }:apply(a, out)
+          same("diagonal", out, function(lo, hi) return cut(b, lo, hi) * cut(a, lo, hi) end)
+          out:fill(2.5)
+          same("fill", out, function(lo, hi) return cut(a, lo, hi) * 0 + 2.5 end)
+        end
+        local r = moho.roll{ dims = n, shift = 1001, dtype = dtype, device = "cpu" } * b
+        same("roll", r, function(lo, hi)
+          if lo > 1001 then return cut(b, lo - 1001, hi - 1001) end
+          return moho.concat({ cut(b, n - 1001 + lo, n), cut(b, 1, hi - 1001) }, 1)
+        end)
+        local rows, cols = 2999, math.floor(n / 2999)
+        local q = cut(b, 1, rows * cols):reshape{ rows, cols }
+        local t = q:transpose():copy()
+        for i = 1, rows, 97 do
+          assert.equal(0, t:slice(":," .. i):ne(q:slice(i .. ",:")):sum(), "transposed row " .. i)
+        end
+      end
+      moho.threads(before)
+    end)
+  end
+end)
+
 describe("elementwise calls", function()
   it("write into `out`, also into an operand or a view of it", function()
     local a = moho.array({ 1, 2, 3, 4 }, "f64")
