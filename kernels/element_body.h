@@ -203,6 +203,26 @@ MOHO_FORMULA void NAME(part_store)(moho_reduce f, const NAME(part) *a, int64_t n
   }
 }
 
+/* ---- thresholds ---------------------------------------------------------------------------------- */
+
+#if !INTEGER
+/* The factor that takes a magnitude m to its proximal map: soft m - t, hard m (bound sqrt(2t)), half by Xu's closed form
+   (bound 54^(1/3) / 4 t^(2/3)); zero up to the bound. Not-a-number goes through. */
+MOHO_FORMULA R NAME(shrink)(moho_threshold f, R m, R t, R bound)
+{
+  if (m <= bound) return 0;
+  if (f == MOHO_SOFT) return (m - t) / m;
+  if (f == MOHO_HARD) return m == m ? (R)1 : m;
+  R w = m / 3, c = t / 8 / (w * MATH(sqrt)(w));
+  return (R)2 / 3 * (1 + MATH(cos)((R)2.0943951023931957 - (R)2 / 3 * MATH(acos)(c < 1 ? c : c >= 1 ? (R)1 : c)));
+}
+#if COMPLEX
+MOHO_FORMULA T NAME(times_real)(T a, R b) { T r; r.re = a.re * b; r.im = a.im * b; return r; }
+#else
+MOHO_FORMULA T NAME(times_real)(T a, R b) { return a * b; }
+#endif
+#endif
+
 /* ---- the step of LSQR and random numbers ------------------------------------------------------ */
 
 #if !INTEGER

@@ -11,6 +11,7 @@
 /* A run of elements along the last merged axis: offsets and strides of each operand, and the number of the first. */
 typedef struct run { int64_t n, first, off[MOHO_MAXOPERAND], s[MOHO_MAXOPERAND]; } run;
 typedef struct draw { moho_random kind; uint64_t seed, first; } draw;
+typedef struct cut { moho_threshold f; double t, bound; bool given; } cut;      /* given: magnitudes are operand 2 */
 
 extern const struct moho_axis_kernels moho_cpu_axis;
 
@@ -367,6 +368,15 @@ static moho_status cpu_lsqr_update(moho_lane *on, const moho_nd *v, double a, do
   return MOHO_OK;
 }
 
+static moho_status cpu_threshold(moho_lane *on, const moho_nd *v, moho_threshold f, double t, double bound, bool given)
+{
+  static const pointwise of[] = FLOATING(run_threshold);
+  cut c = { f, t, bound, given };
+  (void)on;
+  each(v, given ? 3 : 2, of[v->t[0]], &c);
+  return MOHO_OK;
+}
+
 static moho_status cpu_random(moho_lane *on, const moho_nd *v, moho_random kind, uint64_t seed, uint64_t first)
 {
   static const pointwise f[] = FLOATING(run_random);
@@ -379,5 +389,5 @@ static moho_status cpu_random(moho_lane *on, const moho_nd *v, moho_random kind,
 const struct moho_vec_kernels moho_cpu_vec = {
   .fill = cpu_fill, .copy = cpu_copy, .axpby = cpu_axpby, .binary = cpu_binary, .unary = cpu_unary, .clip = cpu_clip, .where = cpu_where,
   .reduce = cpu_reduce, .spread = cpu_spread, .place = cpu_place, .reduce_axis = cpu_reduce_axis, .cumsum = cpu_cumsum, .stats = cpu_stats,
-  .lsqr_update = cpu_lsqr_update, .random = cpu_random,
+  .lsqr_update = cpu_lsqr_update, .threshold = cpu_threshold, .random = cpu_random,
 };

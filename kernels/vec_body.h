@@ -180,6 +180,21 @@ static void NAME(run_random)(const moho_nd *v, const run *r, const void *par)
 }
 #endif
 
+#if !INTEGER
+static void NAME(run_threshold)(const moho_nd *v, const run *r, const void *par)
+{
+  const cut *c = par;
+  T *y = (T *)v->p[0] + r->off[0];
+  const T *x = (const T *)v->p[1] + r->off[1];
+  const R *m = c->given ? (const R *)v->p[2] + r->off[2] : NULL;
+  R t = (R)c->t, bound = (R)c->bound;
+  for (int64_t i = 0; i < r->n; i++) {
+    T a = x[i * r->s[1]];
+    y[i * r->s[0]] = NAME(times_real)(a, NAME(shrink)(c->f, m ? m[i * r->s[2]] : NAME(abs)(a), t, bound));
+  }
+}
+#endif
+
 /* ---- reductions over all elements: one run added to a slot ----------------------------------- */
 
 /* Eight partial sums: additions that do not wait for each other, in an order that is always the same. */

@@ -148,6 +148,7 @@ moho_status cuda_reduce(moho_lane *on, const moho_nd *v, moho_reduce kind, moho_
 moho_status cuda_spread(moho_lane *on, const moho_nd *v, moho_scalar m, double *out);
 moho_status cuda_place(moho_lane *on, const moho_nd *v, bool largest, int64_t *at);
 moho_status cuda_stats(moho_lane *on, const moho_nd *v, moho_stats *out);
+moho_status cuda_threshold(moho_lane *on, const moho_nd *v, moho_threshold f, double t, double bound, bool given);
 moho_status cuda_lsqr_update(moho_lane *on, const moho_nd *v, double a, double b, double c, bool var, double *dk2);
 moho_status cuda_reduce_axis(moho_lane *on, const moho_nd *v, moho_reduce f, int64_t n, int64_t stride);
 moho_status cuda_cumsum(moho_lane *on, const moho_nd *v, int64_t n, int64_t s0, int64_t s1);

@@ -40,6 +40,8 @@ struct moho_vec_kernels {
   moho_status (*cumsum)(moho_lane *on, const moho_nd *v, int64_t n, int64_t s0, int64_t s1);
   moho_status (*stats)(moho_lane *on, const moho_nd *v, moho_stats *r);                    /* of 0, real           */
   moho_status (*lsqr_update)(moho_lane *on, const moho_nd *v, double a, double b, double c, bool var, double *dk2); /* 0 v, 1 w, 2 x, 3 var */
+  /* 0 = 1 times the factor that shrinks its magnitude (2, real, when given; else |1|): zero up to `bound`. */
+  moho_status (*threshold)(moho_lane *on, const moho_nd *v, moho_threshold f, double t, double bound, bool given);
   moho_status (*random)(moho_lane *on, const moho_nd *v, moho_random kind, uint64_t seed, uint64_t first);
 };
 

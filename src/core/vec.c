@@ -164,6 +164,24 @@ moho_status moho_vec_lsqr_update(moho_lane *on, double a, double b, double c, co
   return SET(v)->lsqr_update(on, &nd, a, b, c, var != NULL, dk2);
 }
 
+double moho_threshold_bound(moho_threshold f, double t)
+{
+  return f == MOHO_SOFT ? t : f == MOHO_HARD ? sqrt(2 * t) : cbrt(54) / 4 * cbrt(t * t);
+}
+
+moho_status moho_vec_threshold(moho_lane *on, moho_threshold f, double t, const moho_array *x, const moho_array *m, moho_array *y)
+{
+  moho_nd nd;
+  const moho_array *v[] = { y, x, m };
+  if (moho_dtype_integer(x->type)) return moho_fail(MOHO_EINVAL, "thresholds of %s arrays; convert with :astype(\"f64\")", moho_dtype_name(x->type));
+  if (!(t >= 0)) return moho_fail(MOHO_EINVAL, "a threshold is a number from 0 on, got %g", t);
+  MOHO_TRY(agree(&on, 2, v));
+  if (m && (m->ctx != x->ctx || m->type != moho_dtype_real(x->type) || !moho_shape_equal(&m->shape, &x->shape)))
+    return moho_fail(MOHO_ESHAPE, "magnitudes need the array's shape and device, and real dtype");
+  moho_nd_any(&nd, m ? 3 : 2, v, NULL, x->type);
+  return SET(x)->threshold(on, &nd, f, t, moho_threshold_bound(f, t), m != NULL);
+}
+
 moho_status moho_array_random(moho_array *a, moho_random kind, uint64_t seed, uint64_t first)
 {
   moho_nd nd;

@@ -132,6 +132,12 @@ MOHO_API moho_status moho_vec_stats(moho_lane *on, const moho_array *x, moho_sta
 MOHO_API moho_status moho_vec_lsqr_update(moho_lane *on, double a, double b, double c, const moho_array *v, moho_array *w, moho_array *x,
                                           moho_array *var, double *dk2);
 
+/* Proximal maps of a penalty on magnitudes, y = prox(x), y may be x. soft: of t |x|, magnitudes less t; hard: of t (x != 0), those up to
+   sqrt(2t) to zero; half: of t sqrt(|x|) (Xu et al. 2012). m (real, or NULL: |x|) are the magnitudes, when several x share one. */
+typedef enum moho_threshold { MOHO_SOFT, MOHO_HARD, MOHO_HALF } moho_threshold;
+MOHO_API double moho_threshold_bound(moho_threshold f, double t);           /* magnitudes up to it become zero */
+MOHO_API moho_status moho_vec_threshold(moho_lane *on, moho_threshold f, double t, const moho_array *x, const moho_array *m, moho_array *y);
+
 /* Counter-based generator: element i of stream `seed` from `first` on is a function of (seed, i) alone. */
 typedef enum moho_random { MOHO_UNIFORM, MOHO_NORMAL } moho_random;
 MOHO_API moho_status moho_array_random(moho_array *a, moho_random kind, uint64_t seed, uint64_t first);
