@@ -100,6 +100,14 @@ libmoho_la_SOURCES += %D%/solve/solve.c
 libmoho_la_SOURCES += %D%/solve/cg.c
 libmoho_la_SOURCES += %D%/solve/cgls.c
 libmoho_la_SOURCES += %D%/solve/lsqr.c
+libmoho_la_SOURCES += %D%/solve/checkpoint.c
+libmoho_la_SOURCES += %D%/solve/inner.c
+libmoho_la_SOURCES += %D%/solve/lanczos.c
+libmoho_la_SOURCES += %D%/solve/power_iteration.c
+libmoho_la_SOURCES += %D%/solve/ista.c
+libmoho_la_SOURCES += %D%/solve/irls.c
+libmoho_la_SOURCES += %D%/solve/omp.c
+libmoho_la_SOURCES += %D%/solve/split_bregman.c
 
 # files
 libmoho_la_SOURCES += %D%/io/file.h

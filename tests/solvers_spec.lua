@@ -407,7 +407,7 @@ describe("reasons to stop", function()
 
   it("out of time", function()
     each(function(method, op, rhs)
-      local _, info = moho[method]{ A = op, y = rhs, timeout = 1e-9 }
+      local _, info = moho[method]{ A = op, y = rhs, max_seconds = 1e-9 }
       assert.equal("timeout", info.reason)
       assert.equal(0, info.niter)
     end)

@@ -407,11 +407,11 @@ static void stopped(problem *q, const char *method)
   st = moho_solve(method, q->d.op, q->y, NULL, &q->p, &s);
   TAP_OK(!st && q->r.calls == 3 && q->r.last == 6, "%s: every third iteration", method);
   moho_solution_clear(&s);
-  q->p.timeout = 1e-9;
+  q->p.max_seconds = 1e-9;
   st = moho_solve(method, q->d.op, q->y, NULL, &q->p, &s);
   TAP_OK(!st && s.reason == MOHO_TIMEOUT, "%s: out of time", method);
   moho_solution_clear(&s);
-  q->p.timeout = 0;
+  q->p.max_seconds = 0;
 }
 
 static void fails(problem *q, const char *method)

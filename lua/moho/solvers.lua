@@ -1,136 +1,13 @@
--- Solvers: cg, cgls, lsqr. The loops are in C; here are the declarations, the printed tables and the callbacks.
+-- Solvers, by name. The loops are in C; here are the declarations.
 local schema = require "moho.schema"
-local core = require "moho.core"
+local shared = require "moho.solvers_call"
 
 local solvers = {}
+local sequence = shared.sequence
 
--- ---- tables --------------------------------------------------------------------
--- The columns that PyLops prints for these methods: title, width, format, field.
-local iteration = { "Itn", 6, "%6d", "niter" }
-local first = { "x[1]", 14, nil, "first" }
-local columns = {
-  cg = { iteration, first, { "r2norm", 16, "%16.4e", "rnorm" } },
-  cgls = { iteration, first, { "r1norm", 16, "%16.4e", "rnorm" }, { "r2norm", 16, "%16.4e", "r2norm" } },
-  lsqr = {
-    iteration, first, { "r1norm", 12, "%12.3e", "rnorm" }, { "r2norm", 12, "%12.3e", "r2norm" },
-    { "Compatible", 12, "%12.1e", "test1" }, { "LS", 10, "%10.1e", "test2" }, { "Norm A", 10, "%10.1e", "anorm" },
-    { "Cond A", 10, "%10.1e", "acond" },
-  },
-}
-local minimised = {
-  cg = "A x = y, A Hermitian and positive definite",
-  cgls = "min ||y - A x||^2 + damp^2 ||x||^2",
-  lsqr = "min ||y - A x||^2 + damp^2 ||x||^2",
-}
-local parameters = {
-  cg = { "tol", "niter" }, cgls = { "damp", "tol", "niter" },
-  lsqr = { "damp", "atol", "btol", "conlim", "var", "niter" },
-}
-local stop_text = {
-  converged = "a tolerance is met", niter = "the iteration limit", stalled = "the limit of the working precision",
-  breakdown = "a zero where none can be: is the adjoint right?", diverged = "the residual grows: is the adjoint right?",
-  nan = "not-a-number or infinity", indefinite = "negative curvature: the operator is not positive definite",
-  interrupted = "interrupted", callback = "stopped by the callback", timeout = "out of time",
-}
-local lsqr_text = {
-  [0] = "the start is the exact solution", "A x = y is solved to atol, btol",
-  "the least squares problem is solved to atol", "the estimated condition number passed conlim",
-  "A x = y is solved to the working precision", "the least squares problem is solved to the working precision",
-  "the condition number is too large for the working precision",
-}
+local function declare(...) shared.declare(solvers, ...) end
 
-local function complex_text(z)
-  if type(z) == "number" then return ("%14.4e"):format(z) end
-  return ("%11.2e%+.2ei"):format(tonumber(z.re), tonumber(z.im))
-end
-
-local Show = {}
-Show.__index = Show
-
--- Every row up to 40 iterations; beyond, the first and last ten and every (niter/10)-th. A number is a step of its own.
-local function show_new(method, o)
-  local complex = o.A.dtype == "c64" or o.A.dtype == "c128"
-  local self = setmetatable({ method = method, niter = o.niter, columns = columns[method] }, Show)
-  self.step = type(o.show) == "number" and math.max(1, o.show) or o.niter <= 40 and 1 or math.floor(o.niter / 10)
-  self.edge = type(o.show) == "number" and 0 or 10
-  self.first_width = complex and 22 or 14
-  local width = 0
-  for _, c in ipairs(self.columns) do width = width + (c[4] == "first" and self.first_width or c[2]) end
-  self.rule = ("-"):rep(math.max(width, 65))
-  self:head(o)
-  return self
-end
-
-function Show:head(o)
-  local par = {}
-  for _, name in ipairs(parameters[self.method]) do
-    local v = o[name]
-    par[#par + 1] = type(v) == "number" and ("%s = %.6g"):format(name, v) or ("%s = %s"):format(name, tostring(v))
-  end
-  local titles = {}
-  for i, c in ipairs(self.columns) do
-    titles[i] = ("%" .. (c[4] == "first" and self.first_width or c[2]) .. "s"):format(c[1])
-  end
-  io.write(self.method:upper(), ": ", minimised[self.method], "\n", self.rule, "\n",
-    ("A = %s: %d rows, %d columns\n"):format(tostring(o.A):match("^[^\n]*"), o.A.shape[1], o.A.shape[2]),
-    table.concat(par, "   "), "\n", self.rule, "\n", table.concat(titles), "\n")
-end
-
-function Show:row(at)
-  local cells = {}
-  for i, c in ipairs(self.columns) do
-    local v = at[c[4]]
-    cells[i] = c[4] == "first" and ("%" .. self.first_width .. "s"):format(complex_text(v)) or c[3]:format(v)
-  end
-  io.write(table.concat(cells), "\n")
-  self.printed = at.niter
-end
-
-function Show:watch(at)
-  local n = at.niter
-  if n % self.step == 0 or n <= self.edge or n > self.niter - self.edge then
-    self:row(at)
-  else
-    self.last = at                                  -- the run may end here
-  end
-end
-
-function Show:foot(x, info)
-  if self.last and self.printed ~= info.niter and self.last.niter == info.niter then self:row(self.last) end
-  local text = stop_text[info.reason]
-  if self.method == "lsqr" and lsqr_text[info.istop] then text = lsqr_text[info.istop] end
-  io.write(self.rule, "\n", ("%s (%s), istop = %d\n"):format(info.reason, text, info.istop),
-    ("Iterations = %d   r1norm = %.4e   r2norm = %.4e   gradient = %.2e\n"):format(info.niter, info.rnorm,
-      info.r2norm, info.arnorm),
-    ("Norm A = %.2e   Cond A = %.2e   Norm x = %.4e   Total time (s) = %.2f\n"):format(info.anorm, info.acond,
-      info.xnorm, info.seconds), self.rule, "\n")
-end
-
--- ---- the call ----------------------------------------------------------------------
-
-local function monitor_of(o, show)
-  if not show then
-    local f = o.callback
-    return f and function(at) if at.niter > 0 then return f(at) end end
-  end
-  return function(at)
-    show:watch(at)
-    if o.callback and at.niter > 0 and at.niter % o.every == 0 then return o.callback(at) end
-  end
-end
-
-local function solve(method, o)
-  local show = o.show and show_new(method, o) or nil
-  local par = {
-    niter = o.niter, every = show and 1 or o.every, tol = o.tol, damp = o.damp, atol = o.atol, btol = o.btol,
-    conlim = o.conlim, var = o.var, M = o.M, timeout = o.timeout, on_interrupt = o.on_interrupt,
-  }
-  local x, info = core.solve(method, o.A, o.y, o.x0, par, monitor_of(o, show))
-  if show then show:foot(x, info) end
-  return x, info
-end
-
--- ---- declarations -----------------------------------------------------------------------
+-- ---- arguments ----------------------------------------------------------------------------
 
 local max = 2 ^ 30
 local A = { "A", "operator", need = true, help = "the operator, A.dimsd <- A.dims" }
@@ -146,30 +23,6 @@ local M = {
   "M", "operator",
   help = "preconditioner: a Hermitian positive operator A.dims <- A.dims, about A^-1 (cg), (A'A + damp^2)^-1 (cgls)",
 }
-local common = {
-  { "callback", "function",
-    help = "called with a table {niter, rnorm, r2norm, arnorm, xnorm, anorm, acond, x} after iterations; false stops. "
-      .. "x is the iterate itself: read it, copy it to keep it" },
-  { "every", "integer", default = 1, min = 1, max = max, help = "iterations between callbacks" },
-  { "show", "boolean|integer", default = false, help = "print a table; a number: every so many iterations" },
-  { "timeout", "number", default = 0, min = 0, help = "seconds, checked after each iteration; 0: none" },
-  { "on_interrupt", "string", choices = { "return", "raise" },
-    help = "Ctrl-C: give x back, reason \"interrupted\", or raise; absent: return at the prompt, raise in scripts" },
-}
-local reasons = [[
-info.reason is a word: converged, niter, stalled, breakdown, diverged, nan, indefinite, interrupted, callback or
-timeout. info.rnorm is ||y - A x||, info.history the same for iterations 0 to info.niter; also r2norm =
-sqrt(rnorm^2 + damp^2 xnorm^2), arnorm (norm of the gradient A'(y - A x) - damp^2 x), xnorm, anorm and acond (norm and
-condition of A, estimated), istop, seconds.]]
-
-local function declare(name, args, help, source)
-  for _, a in ipairs(common) do args[#args + 1] = a end
-  solvers[name] = schema.fn{
-    name = name, group = "solvers", help = help .. "\n" .. reasons, args = args, returns = "array A.dims, table",
-    source = source, call = function(o) return solve(name, o) end,
-  }
-end
-
 declare("cg", { A, y, x0, niter, tol, M }, [[
 Solves A x = y for a Hermitian positive definite A by conjugate gradients. Stops when ||y - A x|| is below tol times
 its first value, at the working precision, at negative curvature (reason indefinite) or after niter iterations. One
@@ -198,5 +51,122 @@ more at the start (and one forward for an x0). istop: 0 the start is the solutio
 2 least squares solved to atol, 3 conlim passed, 4 to 6 the same at the working precision (reason stalled), 7 a limit,
 -1 none of them.]],
   "Paige and Saunders 1982, ACM Transactions on Mathematical Software 8, 43-71 and 195-209")
+
+local change = { "tol", "number", default = 1e-6, min = 0,
+  help = "stop when an iteration changes x by less than tol ||x||; 0: off" }
+
+local function sparse(o)
+  return { threshold = o.threshold, percentile = o.threshold:find "percentile" ~= nil, alpha = o.alpha or 0,
+    decay = type(o.decay) == "function" and sequence(o.decay, o.niter) or o.decay }
+end
+
+local sparse_args = function()
+  return {
+    A, y, x0, niter,
+    { "SOp", "operator", help = "x = SOp p with p sparse: SOp.dims are p's, SOp.dimsd A.dims; its adjoint must be its inverse" },
+    { "eps", "number", default = 0.1, min = 0, help = "weight of the penalty" },
+    { "alpha", "number", min = 0, help = "step length, below 1 / ||A||^2; absent: that, by Lanczos' method (up to 60 products with A'A)" },
+    { "threshold", "string", default = "soft", choices = { "soft", "hard", "half", "soft-percentile", "hard-percentile", "half-percentile" },
+      help = "penalty |p|_1 (soft), number of non-zeros (hard), 1/2 sum sqrt|p| (half); or the largest perc % are kept" },
+    { "perc", "number", default = 50, min = 0, max = 100, help = "percentage of coefficients that the percentile thresholds keep" },
+    { "decay", "table|function", help = "factor of eps in each iteration: a list, whose last one holds on, or a function of the iteration" },
+    change,
+  }
+end
+
+declare("ista", sparse_args(), [[
+Minimises ||y - A x||^2 + eps phi(p), x = SOp p, by steps along the gradient and thresholds of eps alpha / 2. One
+forward and one adjoint an iteration. info.value is the step alpha.]],
+  "Daubechies, Defrise and De Mol 2004, Communications on Pure and Applied Mathematics 57, 1413-1457; half: Xu et al. 2012", sparse)
+
+declare("fista", sparse_args(), [[
+As ista, with steps from a point ahead of x: its error falls with the square of the iterations. One forward and one
+adjoint an iteration. info.value is the step alpha.]],
+  "Beck and Teboulle 2009, SIAM Journal on Imaging Sciences 2, 183-202", sparse)
+
+declare("irls", {
+  A, y, x0, { "niter", "integer", default = 10, min = 0, max = max, help = "most reweightings" },
+  { "kind", "string", default = "data", choices = { "data", "model" },
+    help = "data: |y - A x|_1 is small, few outliers do not matter; model: x is sparse" },
+  { "niter_solver", "integer", default = 50, min = 1, max = max, help = "steps of conjugate gradients for each" },
+  { "tol_inner", "number", default = 1e-10, min = 0, help = "their relative tolerance on the gradient" },
+  { "epsR", "number", default = 1e-10, min = 0, help = "data: residuals far below it count alike" },
+  { "threshR", "boolean", default = false, help = "data: weights 1 / max(|r|, epsR), else 1 / (|r| + epsR)" },
+  { "damp", "number", default = 0, min = 0, help = "damping of each least squares problem" }, change,
+}, [[
+Iteratively reweighted least squares. kind data minimises |y - A x|_1 + damp^2 ||x||^2: weights are one over the residual.
+kind model looks for a sparse x: min ||y - A R z||^2 + damp^2 ||z||^2 with x = R z, R^2 = |x| / max|x| of the iteration before.
+The first iteration is unweighted.]],
+  "Scales, Gersztenkorn and Treitel 1988, Journal of Computational Physics 75, 314-333; Daubechies et al. 2010",
+  function(o) return { eps = o.epsR, floor = o.threshR, model = o.kind == "model" } end)
+
+declare("omp", {
+  A, y, { "niter", "integer", default = 10, min = 0, max = max, help = "most columns" },
+  { "niter_inner", "integer", default = 40, min = 0, max = max,
+    help = "steps of conjugate gradients for the columns in use; 0: matching pursuit, only the new coefficient" },
+  { "tol_inner", "number", default = 1e-12, min = 0, help = "their relative tolerance on the gradient" },
+  { "tol", "number", default = 1e-4, min = 0, help = "stop when ||y - A x|| is below tol ||y||; 0: off" },
+  { "normalize", "boolean", default = false, help = "compare columns by their norms (as many forwards as A has columns)" },
+}, [[
+Orthogonal matching pursuit: every iteration takes the column of A that goes best with the residual, then solves least
+squares for the columns in use. x is zero elsewhere. Of equal columns the first is taken. info.value counts them.]],
+  "Pati, Rezaiifar and Krishnaprasad 1993, Asilomar Conference; Mallat and Zhang 1993, IEEE Transactions on Signal Processing 41")
+
+declare("split_bregman", {
+  A, y, x0,
+  { "RegsL1", "table", need = true, help = "list of operators on the model whose results are sparse" },
+  { "epsRL1s", "numbers", need = true, help = "a number each (or one for all): penalty of the split and threshold, so that eps^2 weighs |R x|_1" },
+  { "RegsL2", "table", help = "list of operators on the model whose results are small" },
+  { "epsRL2s", "numbers", default = 1, help = "a number each (or one for all)" },
+  { "dataregsL2", "table", help = "list of arrays: what RegsL2 of the model should be; false: zero" },
+  { "mu", "number", default = 1, help = "weight of the data" },
+  { "tau", "number", default = 1, help = "length of the Bregman update" },
+  { "isotropic", "boolean", default = false,
+    help = "the results of RegsL1 at one point share a magnitude; a gradient's components are such results" },
+  { "niter", "integer", default = 3, min = 0, max = max, help = "most outer iterations" },
+  { "niter_inner", "integer", default = 5, min = 1, max = max, help = "inner iterations, between two Bregman updates" },
+  { "niter_solver", "integer", default = 10, min = 1, max = max, help = "steps of conjugate gradients in each" },
+  { "tol_inner", "number", default = 1e-8, min = 0, help = "their relative tolerance on the gradient" },
+  { "damp", "number", default = 0, min = 0, help = "damping of each least squares problem" }, change,
+}, [[
+Minimises mu/2 ||y - A x||^2 + 1/2 sum epsRL2 ||d - R2 x||^2 + sum epsRL1^2 |R1 x|_1: total variation when R1 are first
+derivatives, isotropic or along the axes.]],
+  "Goldstein and Osher 2009, SIAM Journal on Imaging Sciences 2, 323-343",
+  function(o)
+    if o.dataregsL2 and #o.dataregsL2 ~= #(o.RegsL2 or {}) then
+      schema.fail("split_bregman", "argument 'dataregsL2': expected %d arrays (or false), got %d", #(o.RegsL2 or {}), #o.dataregsL2)
+    end
+    shared.operators("split_bregman", "RegsL1", o.RegsL1)
+    shared.operators("split_bregman", "RegsL2", o.RegsL2 or {})
+    return { epsRL1s = shared.numbers("split_bregman", "epsRL1s", o.epsRL1s, o.RegsL1),
+      epsRL2s = shared.numbers("split_bregman", "epsRL2s", o.epsRL2s, o.RegsL2 or {}) }
+  end)
+
+-- ---- eigenvalues ----------------------------------------------------------------------------------
+
+local seed = { "seed", "integer", default = 1, min = 0, help = "of the random start" }
+local start = { "x0", "array", help = "start, A.dims or flat; absent: random" }
+
+declare("power_iteration", {
+  A, start, niter, seed,
+  { "tol", "number", default = 1e-5, min = 0, help = "stop when an iteration changes the eigenvalue by less than tol of it; 0: off" },
+}, [[
+The eigenvalue of largest magnitude of a square A (Hermitian, or with one that stands out): info.value; x is its vector,
+of norm 1, info.rnorm ||A x - value x||. The largest singular value of any A is the root of that of A.H * A.]],
+  "Golub and Van Loan, Matrix Computations, 7.3.1")
+
+declare("lanczos", {
+  A, start, { "niter", "integer", default = 50, min = 0, max = 1e6, help = "most steps, one forward each" }, seed,
+  { "tol", "number", default = 1e-6, min = 0, help = "stop when both ends are known to tol of them; 0: to the working precision" },
+}, [[
+The ends of the spectrum of a Hermitian A: a table whose value is the largest eigenvalue and low the smallest, error
+and low_error bounds on their distance from an eigenvalue, cond their ratio. For the norm and the condition of any A take
+A.H * A, and roots: norm = sqrt(value), condition = sqrt(cond).]],
+  "Lanczos 1950; Paige 1980, Linear Algebra and its Applications 34, 235-258; Parlett, The Symmetric Eigenvalue Problem, 13.2",
+  nil, { returns = "table", give = function(x, info)
+    x:free()
+    info.cond = info.value / info.low
+    return info
+  end })
 
 return solvers

@@ -1,14 +1,21 @@
 /* Solvers in Lua: moho.core.solve(method, A, y, x0, par, monitor), wrapped by lua/moho/solvers.lua. The solution lives
    in a box of its own while Lua's tables are made from it, so that an error on the way drops it. */
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "bind/lmoho.h"
 
 #define SOLUTION "moho.solution"
 
 typedef struct watcher {
   lua_State *L;
-  int call, fn;
-} watcher; /* stack places: protected part, user's function */
+  int call, fn; /* stack places: protected part, user's function */
+  const char *method;
+  int niter, first;
+  double begin, since; /* of the run, and of iteration `first`: a resumed run does not begin at 0 */
+  bool shown;          /* the progress line is on the terminal */
+} watcher;
 
 static int solution_gc(lua_State *L)
 {
@@ -45,6 +52,11 @@ static void set_progress(lua_State *L, const moho_progress *at)
   set_number(L, "xnorm", at->xnorm);
   set_number(L, "anorm", at->anorm);
   set_number(L, "acond", at->acond);
+  set_number(L, "change", at->change);
+  set_number(L, "value", at->value);
+  set_number(L, "low", at->low);
+  set_number(L, "error", at->error);
+  set_number(L, "low_error", at->low_error);
 }
 
 /* Inside a pcall: (function, progress) -> false to stop. */
@@ -52,7 +64,7 @@ static int call_monitor(lua_State *L)
 {
   const moho_progress *at = lua_touserdata(L, 2);
   lua_settop(L, 1);
-  lua_createtable(L, 0, 14);
+  lua_createtable(L, 0, 20);
   set_progress(L, at);
   set_number(L, "iter", at->iter);
   set_number(L, "test1", at->test1);
@@ -67,10 +79,45 @@ static int call_monitor(lua_State *L)
   return 1;
 }
 
+/* The progress line goes before anything else is written. */
+static void wipe(watcher *w)
+{
+  if (w->shown) fputs("\r\033[K", stderr);
+  w->shown = false;
+}
+
+static void time_text(double s, char *text, size_t size)
+{
+  if (s < 100) snprintf(text, size, "%.0f s", s);
+  else if (s < 6000) snprintf(text, size, "%.0f min", s / 60);
+  else snprintf(text, size, "%.1f h", s / 3600);
+}
+
+/* One line on the terminal: how far, the residual, how long it takes if all iterations are done. */
+static moho_status progress(void *user, const moho_progress *at)
+{
+  watcher *w = user;
+  char gone[32], left[32] = "";
+  double now = moho_clock();
+  if (w->since == 0) {
+    w->since = now;
+    w->first = at->iter;
+  }
+  int done = at->iter - w->first;
+  time_text(now - w->begin, gone, sizeof gone);
+  if (done > 0) time_text((now - w->since) / done * (w->niter - at->iter), left, sizeof left);
+  fprintf(stderr, "\r%s %d/%d   r1norm %.3e   %s%s%s%s\033[K", w->method, at->iter, w->niter, at->rnorm, gone,
+          *left ? ", at most " : "", left, *left ? " left" : "");
+  fflush(stderr);
+  w->shown = true;
+  return MOHO_OK;
+}
+
 static moho_status monitor(void *user, const moho_progress *at)
 {
-  const watcher *w = user;
+  watcher *w = user;
   lua_State *L = w->L;
+  wipe(w);
   lua_pushvalue(L, w->call);
   lua_pushvalue(L, w->fn);
   lua_pushlightuserdata(L, (void *)at);
@@ -104,6 +151,76 @@ static bool par_bool(lua_State *L, int i, const char *key)
   return v;
 }
 
+static const char *par_text(lua_State *L, int i, const char *key)
+{
+  lua_getfield(L, i, key);
+  const char *v = lua_tostring(L, -1); /* the table holds it */
+  lua_pop(L, 1);
+  return v;
+}
+
+/* Lists in memory of Lua's, left on the stack; 0 elements: NULL. */
+static const double *par_numbers(lua_State *L, int i, const char *key, int *n)
+{
+  double *v = NULL;
+  *n = 0;
+  lua_getfield(L, i, key);
+  if (lua_istable(L, -1) && (*n = (int)lua_objlen(L, -1)) > 0) {
+    v = lua_newuserdata(L, (size_t)*n * sizeof *v);
+    for (int k = 0; k < *n; k++) {
+      lua_rawgeti(L, -2, k + 1);
+      v[k] = lua_tonumber(L, -1);
+      lua_pop(L, 1);
+    }
+  }
+  return v;
+}
+
+static moho_op **par_ops(lua_State *L, int i, const char *key, const char *who, int *n)
+{
+  moho_op **v = NULL;
+  *n = 0;
+  lua_getfield(L, i, key);
+  if (lua_istable(L, -1) && (*n = (int)lua_objlen(L, -1)) > 0) {
+    v = lua_newuserdata(L, (size_t)*n * sizeof *v);
+    for (int k = 0; k < *n; k++) {
+      lua_rawgeti(L, -2, k + 1);
+      v[k] = lmoho_toop(L, -1, who, key);
+      lua_pop(L, 1);
+    }
+  }
+  return v;
+}
+
+/* `false` in the list stands for none. */
+static moho_array **par_arrays(lua_State *L, int i, const char *key, const char *who)
+{
+  moho_array **v = NULL;
+  int n;
+  lua_getfield(L, i, key);
+  if (lua_istable(L, -1) && (n = (int)lua_objlen(L, -1)) > 0) {
+    v = lua_newuserdata(L, (size_t)n * sizeof *v);
+    for (int k = 0; k < n; k++) {
+      lua_rawgeti(L, -2, k + 1);
+      v[k] = lua_toboolean(L, -1) ? lmoho_toarray(L, -1, who, key) : NULL;
+      lua_pop(L, 1);
+    }
+  }
+  return v;
+}
+
+static moho_op *par_op(lua_State *L, int i, const char *key, const char *who)
+{
+  lua_getfield(L, i, key); /* stays on the stack */
+  return lua_isnil(L, -1) ? NULL : lmoho_toop(L, -1, who, key);
+}
+
+static moho_threshold par_threshold(lua_State *L, int i)
+{
+  const char *kind = par_text(L, i, "threshold");
+  return !kind || strncmp(kind, "soft", 4) == 0 ? MOHO_SOFT : strncmp(kind, "hard", 4) == 0 ? MOHO_HARD : MOHO_HALF;
+}
+
 /* Whether Ctrl-C gives the iterate back: as asked, else at the prompt only (the host notes it in the registry). */
 static bool keeps(lua_State *L, int par)
 {
@@ -115,20 +232,28 @@ static bool keeps(lua_State *L, int par)
   return keep;
 }
 
+static void set_list(lua_State *L, const char *key, const double *v, int n)
+{
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushnumber(L, v[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, key);
+}
+
 static void push_info(lua_State *L, moho_solution *s, bool lsqr)
 {
-  lua_createtable(L, 0, 14);
+  lua_createtable(L, 0, 24);
   set_progress(L, &s->at);
   lua_pushstring(L, moho_reason_name(s->reason));
   lua_setfield(L, -2, "reason");
   set_number(L, "istop", s->istop);
   set_number(L, "seconds", s->seconds);
-  lua_createtable(L, s->nhistory, 0);
-  for (int i = 0; i < s->nhistory; i++) {
-    lua_pushnumber(L, s->history[i]);
-    lua_rawseti(L, -2, i + 1);
-  }
-  lua_setfield(L, -2, "history");
+  set_number(L, "best", s->best);
+  set_number(L, "resumed", s->resumed);
+  set_list(L, "history", s->history, s->nhistory);
+  set_list(L, "cost", s->cost, s->nhistory);
   if (lsqr && s->var) {
     moho_array **var = lmoho_newarray(L);
     *var = s->var;
@@ -137,35 +262,50 @@ static void push_info(lua_State *L, moho_solution *s, bool lsqr)
   }
 }
 
-/* solve(method, A, y, x0 or nil, par, monitor or nil) -> x, info */
+static void read_par(lua_State *L, const char *method, moho_solve_par *par)
+{
+  int n;
+  *par = (moho_solve_par){
+    .niter = par_int(L, 5, "niter"), .every = par_int(L, 5, "every"), .tol = par_number(L, 5, "tol"),
+    .damp = par_number(L, 5, "damp"), .atol = par_number(L, 5, "atol"), .btol = par_number(L, 5, "btol"),
+    .conlim = par_number(L, 5, "conlim"), .var = par_bool(L, 5, "var"), .max_seconds = par_number(L, 5, "max_seconds"),
+    .eps = par_number(L, 5, "eps"), .alpha = par_number(L, 5, "alpha"), .perc = par_number(L, 5, "perc"),
+    .threshold = par_threshold(L, 5), .percentile = par_bool(L, 5, "percentile"),
+    .niter_inner = par_int(L, 5, "niter_inner"), .niter_solver = par_int(L, 5, "niter_solver"),
+    .tol_inner = par_number(L, 5, "tol_inner"), .model = par_bool(L, 5, "model"), .floor = par_bool(L, 5, "floor"),
+    .normalize = par_bool(L, 5, "normalize"), .mu = par_number(L, 5, "mu"), .tau = par_number(L, 5, "tau"),
+    .isotropic = par_bool(L, 5, "isotropic"), .seed = (uint64_t)par_number(L, 5, "seed"),
+    .checkpoint = par_text(L, 5, "checkpoint"), .checkpoint_every = par_int(L, 5, "checkpoint_every"),
+    .resume = par_bool(L, 5, "resume"),
+  };
+  luaL_checkstack(L, 40, method);
+  par->m = par_op(L, 5, "M", method);
+  par->sop = par_op(L, 5, "SOp", method);
+  par->decay = par_numbers(L, 5, "decay", &par->ndecay);
+  par->l1 = par_ops(L, 5, "RegsL1", method, &par->nl1);
+  par->l2 = par_ops(L, 5, "RegsL2", method, &par->nl2);
+  par->eps1 = par_numbers(L, 5, "epsRL1s", &n);
+  par->eps2 = par_numbers(L, 5, "epsRL2s", &n);
+  par->data2 = par_arrays(L, 5, "dataregsL2", method);
+}
+
+/* solve(method, A, y or nil, x0 or nil, par, monitor or nil) -> x, info */
 static int solve(lua_State *L)
 {
-  moho_solve_par par = {0};
+  moho_solve_par par;
   lua_settop(L, 6);
   const char *method = luaL_checkstring(L, 1);
   moho_op *a = lmoho_toop(L, 2, method, "A");
-  moho_array *y = lmoho_toarray(L, 3, method, "y");
+  moho_array *y = lmoho_optarray(L, 3, method, "y");
   moho_array *x0 = lmoho_optarray(L, 4, method, "x0");
   luaL_checktype(L, 5, LUA_TTABLE);
-  par.niter = par_int(L, 5, "niter");
-  par.every = par_int(L, 5, "every");
-  par.tol = par_number(L, 5, "tol");
-  par.damp = par_number(L, 5, "damp");
-  par.atol = par_number(L, 5, "atol");
-  par.btol = par_number(L, 5, "btol");
-  par.conlim = par_number(L, 5, "conlim");
-  par.timeout = par_number(L, 5, "timeout");
-  par.var = par_bool(L, 5, "var");
+  read_par(L, method, &par);
   bool keep = keeps(L, 5);
-  lua_getfield(L, 5, "M"); /* stays on the stack  */
-  if (!lua_isnil(L, -1)) par.m = lmoho_toop(L, -1, method, "M");
   lua_pushcfunction(L, call_monitor);
-  watcher w = {L, lua_gettop(L), 6};
-  if (!lua_isnil(L, 6)) {
-    par.monitor = monitor;
-    par.user = &w;
-  }
-  luaL_checkstack(L, 20, method);
+  watcher w = {.L = L, .call = lua_gettop(L), .fn = 6, .method = method, .niter = par.niter, .begin = moho_clock()};
+  par.user = &w;
+  if (!lua_isnil(L, 6)) par.monitor = monitor;
+  if (par_bool(L, 5, "progress")) par.progress = progress;
 
   moho_array **x = lmoho_newarray(L);
   moho_solution *s = new_solution(L);
@@ -179,6 +319,7 @@ static int solve(lua_State *L)
     st = moho_solve(method, a, y, x0, &par, s);
   }
   moho_array_origin(NULL);
+  wipe(&w);
   if (st || (s->reason == MOHO_INTERRUPTED && !keep)) {
     bool stopped = !st || st == MOHO_ESTOP;
     moho_solution_clear(s);
@@ -194,8 +335,17 @@ static int solve(lua_State *L)
   return 2;
 }
 
+/* Whether standard error is a terminal. */
+static int terminal(lua_State *L)
+{
+  lua_pushboolean(L, isatty(STDERR_FILENO));
+  return 1;
+}
+
 void lmoho_open_solve(lua_State *L)
 {
+  lua_pushcfunction(L, terminal);
+  lua_setfield(L, -2, "terminal");
   lua_pushcfunction(L, solve);
   lua_setfield(L, -2, "solve");
 }

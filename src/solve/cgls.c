@@ -48,63 +48,76 @@ static moho_status norms(moho_solver *s)
   return MOHO_OK;
 }
 
+typedef struct numbers {
+  double cz, first, size;                 /* size: ||A|| from below, the largest ||A'r|| / ||r||, ||A p|| / ||p|| */
+  double unit, trace, inverse, pp, a_last, b;
+} numbers;
+
+static moho_status start(moho_solver *s, numbers *l, moho_array *p, moho_array *c, moho_array *z)
+{
+  moho_solution *out = s->s;
+  moho_progress *at = &out->at;
+  MOHO_TRY(norms(s));
+  MOHO_TRY(first_gradient(s, &l->unit, c, z, &l->cz));
+  l->first = at->arnorm;
+  if (l->first == 0 || at->r2norm <= s->eps * s->ynorm) out->reason = MOHO_CONVERGED;
+  MOHO_TRY(moho_solver_first(s));
+  if (out->reason) return MOHO_OK;
+  l->pp = l->cz;
+  l->size = l->first / at->r2norm;
+  return moho_array_copy(z, p);
+}
+
 moho_status moho_cgls_run(moho_solver *s)
 {
   moho_solution *out = s->s;
   moho_progress *at = &out->at;
   moho_array *p, *q, *c, *z;
-  double cz, first, size, unit, trace = 0, inverse = 0, pp, a_last = 0, b = 0;
+  numbers l = {0};
 
   MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &p));
-  MOHO_TRY(moho_solver_vec(s, MOHO_ADJ, &q));
-  MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &c));
+  MOHO_TRY(moho_solver_scratch(s, MOHO_ADJ, &q));
+  MOHO_TRY(moho_solver_scratch(s, MOHO_FWD, &c));
   z = c;
-  if (s->par->m) MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &z));
-  MOHO_TRY(norms(s));
-  MOHO_TRY(first_gradient(s, &unit, c, z, &cz));
-  first = at->arnorm;
+  if (s->par->m) MOHO_TRY(moho_solver_scratch(s, MOHO_FWD, &z));
   s->growth = 2; /* it never grows, but for an adjoint that is none */
-  if (first == 0 || at->r2norm <= s->eps * s->ynorm) out->reason = MOHO_CONVERGED;
-  MOHO_TRY(moho_solver_first(s));
-  if (out->reason) return MOHO_OK;
-  MOHO_TRY(moho_array_copy(z, p));
-  pp = cz;
-  size = first / at->r2norm; /* ||A|| from below: the largest ||A'r|| / ||r||, ||A p|| / ||p|| */
+  MOHO_TRY(moho_solver_ready(s, &l, sizeof l));
+  if (!s->resumed) MOHO_TRY(start(s, &l, p, c, z));
 
   while (!out->reason) {
-    double qq, pnorm = 0;
-    if (!(cz > 0)) {
-      out->reason = isnan(cz) ? MOHO_NAN : MOHO_INDEFINITE;
+    double qq, pnorm = 0, next;
+    if (!(l.cz > 0)) {
+      out->reason = isnan(l.cz) ? MOHO_NAN : MOHO_INDEFINITE;
       break;
     }
-    MOHO_TRY(moho_op_apply(s->a, NULL, MOHO_FWD, MOHO_REAL(unit), false, p, q));
+    MOHO_TRY(moho_op_apply(s->a, NULL, MOHO_FWD, MOHO_REAL(l.unit), false, p, q));
     MOHO_TRY(moho_vec_nrm2(NULL, q, &qq));
     if (s->damp > 0) MOHO_TRY(moho_vec_nrm2(NULL, p, &pnorm));
-    double pull = s->damp * unit * pnorm, curve = qq * qq + pull * pull, a = cz / curve;
+    double pull = s->damp * l.unit * pnorm, curve = qq * qq + pull * pull, a = l.cz / curve;
     if (!isfinite(curve) || curve == 0) { /* A A' r = 0 with A' r not 0: no adjoint has that */
       out->reason = curve == 0 ? MOHO_BREAKDOWN : MOHO_NAN;
       break;
     }
-    trace += 1 / a + (a_last > 0 ? b / a_last : 0);
-    inverse += pp / curve;
-    a_last = a;
-    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(a * unit / s->rscale), p, MOHO_REAL(1), s->x));
+    l.trace += 1 / a + (l.a_last > 0 ? l.b / l.a_last : 0);
+    l.inverse += l.pp / curve;
+    l.a_last = a;
+    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(a * l.unit / s->rscale), p, MOHO_REAL(1), s->x));
     MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-a), q, MOHO_REAL(1), s->r));
     MOHO_TRY(norms(s));
-    double next;
-    MOHO_TRY(gradient(s, unit, c, z, &next));
-    at->anorm = sqrt(trace) / unit;
-    at->acond = sqrt(trace * inverse);
-    size = fmax(size, at->r2norm > 0 ? at->arnorm / at->r2norm : 0);
-    if (z == c) size = fmax(size, sqrt(curve / pp) / unit);
-    if (at->arnorm <= s->par->tol * first || at->arnorm <= s->eps * size * at->r2norm ||
+    MOHO_TRY(gradient(s, l.unit, c, z, &next));
+    at->anorm = sqrt(l.trace) / l.unit;
+    at->acond = sqrt(l.trace * l.inverse);
+    l.size = fmax(l.size, at->r2norm > 0 ? at->arnorm / at->r2norm : 0);
+    if (z == c) l.size = fmax(l.size, sqrt(curve / l.pp) / l.unit);
+    if (at->arnorm <= s->par->tol * l.first || at->arnorm <= s->eps * l.size * at->r2norm ||
         at->r2norm <= s->eps * s->ynorm)
       out->reason = MOHO_CONVERGED;
+    if (moho_solver_worse(s)) MOHO_TRY(moho_solver_hold(s, s->x, -a * l.unit / s->rscale, p));
+    l.b = next / l.cz;
+    l.pp = next + l.b * l.b * l.pp;
+    l.cz = next;
+    if (!out->reason) MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(1), z, MOHO_REAL(l.b), p));
     MOHO_TRY(moho_solver_next(s));
-    b = next / cz;
-    pp = next + b * b * pp;
-    cz = next;
-    if (!out->reason) MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(1), z, MOHO_REAL(b), p));
   }
   return MOHO_OK;
 }

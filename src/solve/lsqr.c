@@ -6,11 +6,13 @@
    model vector.
 
    u and v are kept unnormalised, u = unorm u', v = vnorm v', w = wscale w', with the factors folded into the products:
-   no pass over memory only to divide. Products are made in units (a power of two) in which the first had a norm of about 1, for
-   operators whose norm is far from it: unorm and vnorm are beta and alpha in these units. The residual t = y - A x, times rscale, is carried along by t <- s^2 t - c phibar u' (upper
-   half), so that rnorm is its norm and not an estimate, with a damp and with an adjoint that is not quite one. n
-   iterations: n forwards, n + 1 adjoints, one more forward for an x0. */
+   no pass over memory only to divide. Products are made in units (a power of two) in which the first had a norm of about
+   1, for operators whose norm is far from it: unorm and vnorm are beta and alpha in these units. The residual
+   t = y - A x, times rscale, is carried along by t <- s^2 t - c phibar u' (upper half), so that rnorm is its norm and not
+   an estimate, with a damp and with an adjoint that is not quite one. n iterations: n forwards, n + 1 adjoints, one more
+   forward for an x0. */
 #include <math.h>
+#include <stddef.h>
 #include "solve/solver.h"
 
 typedef struct lsqr {
@@ -52,11 +54,7 @@ static moho_status vectors(moho_solver *s, lsqr *l)
   MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &l->w));
   MOHO_TRY(moho_solver_vec(s, MOHO_ADJ, &l->u));
   l->t = s->r;
-  MOHO_TRY(moho_array_copy(s->r, l->u));
-  if (damped(s)) {
-    MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &l->ub));
-    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-s->damp * s->rscale), s->x, MOHO_REAL(0), l->ub));
-  }
+  if (damped(s)) MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &l->ub));
   if (!s->par->var) return MOHO_OK;
   MOHO_TRY(moho_array_zeros(s->a->dom_ctx, moho_dtype_real(s->a->dom_type), &s->a->dom, &s->s->var));
   MOHO_TRY(moho_array_reshape(s->s->var, &s->x->shape, &l->var));
@@ -74,13 +72,13 @@ static moho_status residual_norm(moho_solver *s, lsqr *l)
 static moho_status start(moho_solver *s, lsqr *l)
 {
   moho_progress *at = &s->s->at;
-  MOHO_TRY(vectors(s, l));
+  MOHO_TRY(moho_array_copy(s->r, l->u));
+  if (damped(s)) MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-s->damp * s->rscale), s->x, MOHO_REAL(0), l->ub));
   MOHO_TRY(residual_norm(s, l));
   MOHO_TRY(data_norm(s, l));
   l->beta = l->unorm / s->rscale;
   at->r2norm = l->phibar = l->beta;
   l->cs2 = -1;
-  s->growth = 2; /* it never grows, but for an adjoint that is none */
   if (l->beta > s->eps * s->ynorm && isfinite(l->beta)) MOHO_TRY(model_step(s, l, 0, 1));
   /* The operator's size is known only now: its first product is brought to the units of the later ones. */
   l->unit = moho_solver_scale(l->alpha);
@@ -125,13 +123,16 @@ static moho_status rotate(moho_solver *s, lsqr *l)
   l->rhobar = -c * l->alpha;
   l->phibar *= sn;
   l->tau = sn * phi;
+  MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(l->beta > 0 ? -c * l->phibar * s->rscale / l->unorm : 0), l->u,
+                          MOHO_REAL(sn * sn), l->t));
+  MOHO_TRY(residual_norm(s, l));
+  /* x can't be taken back after the update: it is held when its residual, but for damp's part, is known to rise. */
+  at->r2norm = hypot(at->rnorm, s->damp * fmax(at->xnorm, 0));
+  if (moho_solver_worse(s)) MOHO_TRY(moho_solver_hold(s, s->x, 0, NULL));
   MOHO_TRY(moho_vec_lsqr_update(NULL, phi / (rho * l->wscale), 1 / (rho * l->unit * l->wscale),
                                 -theta / rho * (l->vnorm / l->wscale), l->v, l->w, s->x, l->var, &dk2));
   l->wscale = l->vnorm;
   l->ddnorm += dk2;
-  MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(l->beta > 0 ? -c * l->phibar * s->rscale / l->unorm : 0), l->u,
-                          MOHO_REAL(sn * sn), l->t));
-  MOHO_TRY(residual_norm(s, l));
 
   /* ||x|| of the solution from zero, by a second rotation of the bidiagonal's factor. */
   double delta = l->sn2 * rho, gambar = -l->cs2 * rho, rhs = phi - delta * l->z, zbar = rhs / gambar;
@@ -173,7 +174,10 @@ static void judge(moho_solver *s, const lsqr *l)
 
 static moho_status iterate(moho_solver *s, lsqr *l)
 {
-  MOHO_TRY(start(s, l));
+  s->growth = 2; /* it never grows, but for an adjoint that is none */
+  MOHO_TRY(vectors(s, l));
+  MOHO_TRY(moho_solver_ready(s, &l->alpha, sizeof *l - offsetof(lsqr, alpha)));
+  if (!s->resumed) MOHO_TRY(start(s, l));
   while (!s->s->reason) {
     MOHO_TRY(bidiagonalise(s, l));
     MOHO_TRY(rotate(s, l));

@@ -1,0 +1,380 @@
+/* Checkpoints: the state of a run in an HDF5 file that appears whole or not at all. What the run is of (solver, sizes,
+   parameters, hashes of y and x0) is written beside it and compared, a hash of the state itself finds damage, and the
+   residual of the iterate another operator. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <moho/io.h>
+#include "core/impl.h"
+#include "solve/solver.h"
+
+struct moho_checkpoint { moho_h5 *h5; };
+
+enum { FORMAT = 1, FRAME = 22 };
+
+/* ---- hashes -------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, const void *data, size_t bytes)
+{
+  const unsigned char *p = data;
+  uint64_t word;
+  for (; bytes >= sizeof word; bytes -= sizeof word, p += sizeof word) {
+    memcpy(&word, p, sizeof word);
+    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    h ^= h >> 29;
+  }
+  for (; bytes; bytes--, p++) h = (h ^ *p) * UINT64_C(0x100000001b3);
+  return h;
+}
+
+/* A contiguous copy on the host. */
+static moho_status on_host(const moho_array *a, moho_array **h)
+{
+  moho_ctx *cpu;
+  MOHO_TRY(moho_ctx_open("cpu", &cpu));
+  moho_status st = moho_array_to(a, cpu, a->type, h);
+  moho_ctx_unref(cpu);
+  return st;
+}
+
+static moho_status hash_array(const moho_array *a, uint64_t *h)
+{
+  moho_array *c;
+  MOHO_TRY(on_host(a, &c));
+  *h = mix(*h, moho_array_data(c), (size_t)moho_array_size(c) * moho_dtype_size(c->type));
+  moho_array_unref(c);
+  return MOHO_OK;
+}
+
+/* ---- what the run is of -------------------------------------------------------------------- */
+
+typedef struct item { const char *name; char text[320]; } item;
+enum { MAXITEM = 40 };
+
+static void number(item *t, const char *name, double v)
+{
+  t->name = name;
+  snprintf(t->text, sizeof t->text, "%.17g", v);
+}
+
+static void hashed(item *t, const char *name, uint64_t h)
+{
+  t->name = name;
+  snprintf(t->text, sizeof t->text, "%016" PRIx64, h);
+}
+
+static void space(item *t, const char *name, const moho_shape *s, moho_dtype type)
+{
+  char shape[160];
+  t->name = name;
+  snprintf(t->text, sizeof t->text, "%s %s", moho_dtype_name(type), moho_shape_text(s, shape, sizeof shape));
+}
+
+static uint64_t hash_list(const double *v, int n) { return v ? mix(1, v, (size_t)n * sizeof *v) : 0; }
+
+/* x0: as the caller gave it; when resuming it may be left out. */
+static moho_status describe(const moho_solver *s, item *t, int *n)
+{
+  const moho_solve_par *p = s->par;
+  uint64_t h = 1;
+  int k = 0;
+  t[k].name = "solver";
+  snprintf(t[k++].text, sizeof t->text, "%s", s->name);
+  space(&t[k++], "model", &s->a->dom, s->a->dom_type);
+  space(&t[k++], "data", &s->a->ran, s->a->ran_type);
+  if (s->y) MOHO_TRY(hash_array(s->y, &h));
+  hashed(&t[k++], "y", h);
+  number(&t[k++], "M", p->m != NULL);
+  number(&t[k++], "SOp", p->sop != NULL);
+  number(&t[k++], "damp", p->damp);
+  number(&t[k++], "eps", p->eps);
+  number(&t[k++], "alpha", p->alpha);
+  number(&t[k++], "threshold", p->threshold + 10 * p->percentile);
+  number(&t[k++], "perc", p->perc);
+  hashed(&t[k++], "decay", hash_list(p->decay, p->ndecay));
+  number(&t[k++], "var", p->var);
+  number(&t[k++], "niter_inner", p->niter_inner);
+  number(&t[k++], "niter_solver", p->niter_solver);
+  number(&t[k++], "tol_inner", p->tol_inner);
+  number(&t[k++], "kind", p->model + 2 * p->floor + 4 * p->normalize + 8 * p->isotropic);
+  number(&t[k++], "mu", p->mu);
+  number(&t[k++], "tau", p->tau);
+  hashed(&t[k++], "eps1", hash_list(p->eps1, p->nl1));
+  hashed(&t[k++], "eps2", hash_list(p->eps2, p->nl2));
+  number(&t[k++], "seed", (double)p->seed);
+  h = 1;
+  for (int i = 0; p->data2 && i < p->nl2; i++)
+    if (p->data2[i]) MOHO_TRY(hash_array(p->data2[i], &h));
+  hashed(&t[k++], "data2", h);
+  *n = k;
+  return MOHO_OK;
+}
+
+/* ---- numbers ---------------------------------------------------------------------------------- */
+
+static void pack(const moho_solver *s, double *v)
+{
+  const moho_progress *at = &s->s->at;
+  const double all[FRAME] = {
+      at->iter, s->s->reason, s->s->istop, s->s->nhistory, at->rnorm, at->r2norm, at->arnorm, at->xnorm, at->anorm,
+      at->acond, at->test1, at->test2, at->change, at->value, at->low, at->error, at->low_error, s->ynorm, s->warm,
+      s->lowest, s->low_at.iter, s->rscale};
+  memcpy(v, all, sizeof all);
+}
+
+static void unpack(moho_solver *s, const double *v)
+{
+  moho_progress *at = &s->s->at;
+  double *const field[] = {&at->rnorm, &at->r2norm, &at->arnorm, &at->xnorm, &at->anorm, &at->acond, &at->test1,
+                           &at->test2, &at->change, &at->value, &at->low, &at->error, &at->low_error};
+  at->iter = (int)v[0];
+  s->s->reason = (moho_reason)v[1];
+  s->s->istop = (int)v[2];
+  for (size_t i = 0; i < sizeof field / sizeof *field; i++) *field[i] = v[4 + i];
+  s->ynorm = v[17];
+  s->warm = v[18] != 0;
+  s->lowest = v[19];
+  s->low_at = *at;
+  s->low_at.iter = (int)v[20];
+  s->rscale = v[21];
+  /* What came from outside does not hold for this run. */
+  if (s->s->reason == MOHO_NITER || s->s->reason >= MOHO_INTERRUPTED) {
+    s->s->reason = MOHO_RUNNING;
+    s->s->istop = 0;
+  }
+  if (!s->s->reason && at->iter >= s->par->niter) s->s->reason = MOHO_NITER;
+}
+
+static moho_status host_numbers(const double *v, int64_t n, moho_array **a)
+{
+  moho_ctx *cpu;
+  moho_shape shape = moho_shape_make(1, &n);
+  MOHO_TRY(moho_ctx_open("cpu", &cpu));
+  moho_status st = moho_array_new(cpu, MOHO_F64, &shape, a);
+  moho_ctx_unref(cpu);
+  if (!st) memcpy(moho_array_data(*a), v, (size_t)n * sizeof *v);
+  return st;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static moho_status write_numbers(moho_h5 *f, const char *path, const double *v, int64_t n, uint64_t *h)
+{
+  moho_array *a;
+  if (n == 0) return MOHO_OK;
+  MOHO_TRY(host_numbers(v, n, &a));
+  *h = mix(*h, v, (size_t)n * sizeof *v);
+  moho_status st = moho_h5_write(f, path, a, NULL);
+  moho_array_unref(a);
+  return st;
+}
+
+static moho_status write_vector(moho_h5 *f, int i, const moho_array *v, uint64_t *h)
+{
+  char path[32];
+  moho_array *a;
+  snprintf(path, sizeof path, "/vector/%d", i + 1);
+  MOHO_TRY(on_host(v, &a));
+  *h = mix(*h, moho_array_data(a), (size_t)moho_array_size(a) * moho_dtype_size(a->type));
+  moho_status st = moho_array_size(a) ? moho_h5_write(f, path, a, NULL) : MOHO_OK;
+  moho_array_unref(a);
+  return st;
+}
+
+static moho_status write_state(const moho_solver *s, moho_h5 *f)
+{
+  item t[MAXITEM];
+  char text[32];
+  int n;
+  uint64_t h = 1;
+  double frame[FRAME];
+  pack(s, frame);
+  MOHO_TRY(describe(s, t, &n));
+  MOHO_TRY(write_numbers(f, "/frame", frame, FRAME, &h));
+  MOHO_TRY(write_numbers(f, "/numbers", s->num, s->nnum, &h));
+  MOHO_TRY(write_numbers(f, "/history", s->s->history, s->s->nhistory, &h));
+  MOHO_TRY(write_numbers(f, "/cost", s->s->cost, s->s->nhistory, &h));
+  for (int i = 0; i < s->nvec; i++)
+    if (!s->scratch[i]) MOHO_TRY(write_vector(f, i, s->vec[i], &h));
+  for (int i = 0; i < n; i++) MOHO_TRY(moho_h5_set_attr(f, "/", t[i].name, NULL, t[i].text, -1));
+  snprintf(text, sizeof text, "%d", FORMAT);
+  MOHO_TRY(moho_h5_set_attr(f, "/", "moho_checkpoint", NULL, text, -1));
+  snprintf(text, sizeof text, "%016" PRIx64, h);
+  return moho_h5_set_attr(f, "/", "checksum", NULL, text, -1);
+}
+
+moho_status moho_checkpoint_save(moho_solver *s)
+{
+  moho_h5 *f;
+  MOHO_TRY(moho_h5_open(s->par->checkpoint, "w", &f));
+  moho_status st = write_state(s, f);
+  if (!st) return moho_h5_close(f);
+  moho_h5_abandon(f);
+  return st;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+#define REFUSED "checkpoint %s: "
+
+static moho_status damaged(const moho_solver *s, const char *what)
+{
+  return moho_fail(MOHO_EIO, REFUSED "%s; it is damaged or not a checkpoint. Remove it to begin from the start",
+                   s->par->checkpoint, what);
+}
+
+static moho_status attribute(moho_h5 *f, const char *name, char *text, size_t size)
+{
+  moho_h5_kind kind;
+  moho_array *a = NULL;
+  char *got = NULL;
+  int64_t n;
+  *text = 0;
+  MOHO_TRY(moho_h5_attr(f, "/", name, &kind, &a, &got, &n));
+  if (kind == MOHO_H5_TEXT) snprintf(text, size, "%s", got);
+  moho_array_unref(a);
+  free(got);
+  return MOHO_OK;
+}
+
+static moho_status same_run(const moho_solver *s, moho_h5 *f)
+{
+  item t[MAXITEM];
+  char text[320];
+  int n;
+  MOHO_TRY(attribute(f, "moho_checkpoint", text, sizeof text));
+  if (!*text) return damaged(s, "it has no attribute 'moho_checkpoint'");
+  if (atoi(text) != FORMAT)
+    return moho_fail(MOHO_EIO, REFUSED "written in format %s, this version reads %d", s->par->checkpoint, text, FORMAT);
+  MOHO_TRY(describe(s, t, &n));
+  for (int i = 0; i < n; i++) {
+    MOHO_TRY(attribute(f, t[i].name, text, sizeof text));
+    if (strcmp(text, t[i].text) == 0) continue;
+    if (strcmp(t[i].name, "y") == 0)
+      return moho_fail(MOHO_EINVAL, REFUSED "it is of other data: their hash is %s, that of y here is %s", s->par->checkpoint,
+                       text, t[i].text);
+    return moho_fail(MOHO_EINVAL, REFUSED "it is of a run with %s = %s, this one has %s", s->par->checkpoint, t[i].name,
+                     *text ? text : "(nothing)", t[i].text);
+  }
+  return MOHO_OK;
+}
+
+moho_status moho_checkpoint_open(moho_solver *s, const moho_array *x0)
+{
+  (void)x0; /* the run is beyond its start */
+  FILE *there = fopen(s->par->checkpoint, "rb");
+  if (!there) return MOHO_OK; /* nothing yet: the first run of a script that resumes itself */
+  fclose(there);
+  moho_h5 *f;
+  moho_status st = moho_h5_open(s->par->checkpoint, "r", &f);
+  if (st) return moho_fail_more(st, REFUSED "it can't be read; remove it to begin from the start", s->par->checkpoint);
+  st = same_run(s, f);
+  if (!st && !(s->file = malloc(sizeof *s->file))) st = moho_fail(MOHO_ENOMEM, "no memory for a checkpoint");
+  if (st)
+    moho_h5_abandon(f);
+  else
+    s->file->h5 = f;
+  return st;
+}
+
+/* `most` numbers into v at the most; *n says how many there were. */
+static moho_status read_numbers(moho_solver *s, const char *path, double *v, int most, int *n, uint64_t *h)
+{
+  moho_array *a;
+  moho_h5_kind kind;
+  *n = 0;
+  MOHO_TRY(moho_h5_kind_of(s->file->h5, path, &kind));
+  if (kind == MOHO_H5_NONE) return MOHO_OK;
+  moho_status st = moho_h5_read(s->file->h5, path, NULL, NULL, 0, &a);
+  if (st) return moho_fail_more(st, REFUSED "%s can't be read", s->par->checkpoint, path);
+  if (a->type != MOHO_F64 || moho_array_size(a) > most)
+    st = damaged(s, "numbers that are not a run's");
+  else {
+    *n = (int)moho_array_size(a);
+    memcpy(v, moho_array_data(a), (size_t)*n * sizeof *v);
+    *h = mix(*h, v, (size_t)*n * sizeof *v);
+  }
+  moho_array_unref(a);
+  return st;
+}
+
+static moho_status read_vector(moho_solver *s, int i, uint64_t *h)
+{
+  char path[32];
+  moho_array *a, *v = s->vec[i];
+  if (moho_array_size(v) == 0) return MOHO_OK;
+  snprintf(path, sizeof path, "/vector/%d", i + 1);
+  moho_status st = moho_h5_read(s->file->h5, path, NULL, NULL, 0, &a);
+  if (st) return moho_fail_more(st, REFUSED "%s can't be read", s->par->checkpoint, path);
+  if (a->type != v->type || !moho_shape_equal(&a->shape, &v->shape))
+    st = damaged(s, "vectors of other sizes");
+  else {
+    *h = mix(*h, moho_array_data(a), (size_t)moho_array_size(a) * moho_dtype_size(a->type));
+    st = moho_array_copy(a, v);
+  }
+  moho_array_unref(a);
+  return st;
+}
+
+static moho_status history_room(moho_solver *s, int n)
+{
+  if (n <= s->room) return MOHO_OK;
+  double *h = realloc(s->s->history, (size_t)n * sizeof *h);
+  if (h) s->s->history = h;
+  double *c = h ? realloc(s->s->cost, (size_t)n * sizeof *c) : NULL;
+  if (!c) return moho_fail(MOHO_ENOMEM, "no memory for a history of %d iterations", n);
+  s->s->cost = c;
+  s->room = n;
+  return MOHO_OK;
+}
+
+/* One application tells another operator, or one that was changed: its residual is not the one that was kept. */
+static moho_status same_operator(moho_solver *s)
+{
+  moho_array *r;
+  double norm = 0;
+  if (!s->y) return MOHO_OK;
+  MOHO_TRY(moho_array_new(s->r->ctx, s->r->type, &s->r->shape, &r));
+  moho_status st = moho_solver_residual(s, false, s->x, r);
+  if (!st) st = moho_vec_nrm2(NULL, r, &norm);
+  moho_array_unref(r);
+  if (st || fabs(norm - s->s->at.rnorm) <= sqrt(s->eps) * s->ynorm) return st;
+  return moho_fail(MOHO_EINVAL, REFUSED "it is of another operator: ||y - A x|| was %.9g, with this A it is %.9g",
+                   s->par->checkpoint, s->s->at.rnorm, norm);
+}
+
+moho_status moho_checkpoint_load(moho_solver *s)
+{
+  char text[32], want[32];
+  double frame[FRAME];
+  int n;
+  uint64_t h = 1;
+  MOHO_TRY(read_numbers(s, "/frame", frame, FRAME, &n, &h));
+  if (n != FRAME || !(frame[3] >= 1 && frame[3] <= 1 << 30)) return damaged(s, "its numbers are missing");
+  int count = (int)frame[3];
+  MOHO_TRY(history_room(s, count));
+  MOHO_TRY(read_numbers(s, "/numbers", s->num, s->nnum, &n, &h));
+  MOHO_TRY(read_numbers(s, "/history", s->s->history, count, &n, &h));
+  MOHO_TRY(read_numbers(s, "/cost", s->s->cost, count, &n, &h));
+  if (n != count) return damaged(s, "its history is cut");
+  for (int i = 0; i < s->nvec; i++)
+    if (!s->scratch[i]) MOHO_TRY(read_vector(s, i, &h));
+  MOHO_TRY(attribute(s->file->h5, "checksum", text, sizeof text));
+  snprintf(want, sizeof want, "%016" PRIx64, h);
+  if (strcmp(text, want) != 0) return damaged(s, "its checksum is not that of what it holds");
+  s->s->nhistory = count;
+  unpack(s, frame);
+  MOHO_TRY(same_operator(s));
+  s->s->resumed = s->s->at.iter;
+  s->resumed = true;
+  return MOHO_OK;
+}
+
+void moho_checkpoint_close(moho_solver *s)
+{
+  if (!s->file) return;
+  moho_h5_abandon(s->file->h5);
+  free(s->file);
+  s->file = NULL;
+}

@@ -1,0 +1,74 @@
+/* Conjugate gradients for the least squares problems within an iteration of other methods: CGLS without history, monitor
+   or estimates, with diagonal weights on both sides that may change between calls. */
+#include <math.h>
+#include "solve/solver.h"
+
+moho_status moho_inner_make(moho_solver *s, moho_op *a, bool right, moho_inner *in)
+{
+  int64_t n = moho_shape_size(&a->dom), m = moho_shape_size(&a->ran);
+  *in = (moho_inner){.a = a};
+  MOHO_TRY(moho_solver_array(s, a->ran_ctx, a->ran_type, m, true, &in->r));
+  MOHO_TRY(moho_solver_array(s, a->ran_ctx, a->ran_type, m, true, &in->q));
+  MOHO_TRY(moho_solver_array(s, a->dom_ctx, a->dom_type, n, true, &in->c));
+  MOHO_TRY(moho_solver_array(s, a->dom_ctx, a->dom_type, n, true, &in->p));
+  return right ? moho_solver_array(s, a->dom_ctx, a->dom_type, n, true, &in->t) : MOHO_OK;
+}
+
+/* q = wl A wr v */
+static moho_status forward(const moho_inner *in, const moho_array *v)
+{
+  if (in->wr) {
+    MOHO_TRY(moho_vec_binary(NULL, MOHO_MUL, v, in->wr, in->t));
+    v = in->t;
+  }
+  MOHO_TRY(moho_op_apply(in->a, NULL, MOHO_FWD, MOHO_REAL(1), false, v, in->q));
+  return in->wl ? moho_vec_binary(NULL, MOHO_MUL, in->q, in->wl, in->q) : MOHO_OK;
+}
+
+/* c = wr A' wl r - damp^2 z, and its square */
+static moho_status gradient(const moho_inner *in, const moho_array *z, double damp, double *k)
+{
+  const moho_array *r = in->r;
+  if (in->wl) {
+    MOHO_TRY(moho_vec_binary(NULL, MOHO_MUL, r, in->wl, in->q));
+    r = in->q;
+  }
+  MOHO_TRY(moho_op_apply(in->a, NULL, MOHO_ADJ, MOHO_REAL(1), false, r, in->c));
+  if (in->wr) MOHO_TRY(moho_vec_binary(NULL, MOHO_MUL, in->c, in->wr, in->c));
+  if (damp > 0) MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-damp * damp), z, MOHO_REAL(1), in->c));
+  MOHO_TRY(moho_vec_nrm2(NULL, in->c, k));
+  *k *= *k;
+  return MOHO_OK;
+}
+
+moho_status moho_inner_run(const moho_inner *in, const moho_array *f, bool zero, moho_array *z, double damp, int niter,
+                           double tol, double eps)
+{
+  double k, first, qq, pp = 0, size = 0, rr;
+  MOHO_TRY(moho_array_copy(f, in->r));
+  if (in->wl) MOHO_TRY(moho_vec_binary(NULL, MOHO_MUL, in->r, in->wl, in->r));
+  if (!zero) {
+    MOHO_TRY(forward(in, z));
+    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-1), in->q, MOHO_REAL(1), in->r));
+  }
+  MOHO_TRY(gradient(in, z, zero ? 0 : damp, &k));
+  first = k;
+  MOHO_TRY(moho_array_copy(in->c, in->p));
+  for (int i = 0; i < niter && k > 0; i++) {
+    if (moho_stopped()) return moho_fail(MOHO_ESTOP, "interrupted");
+    MOHO_TRY(forward(in, in->p));
+    MOHO_TRY(moho_vec_nrm2(NULL, in->q, &qq));
+    if (damp > 0) MOHO_TRY(moho_vec_nrm2(NULL, in->p, &pp));
+    double curve = qq * qq + damp * damp * pp * pp, a = k / curve, next;
+    if (!(curve > 0) || !isfinite(a)) return MOHO_OK; /* z is still good; the method sees what r is */
+    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(a), in->p, MOHO_REAL(1), z));
+    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-a), in->q, MOHO_REAL(1), in->r));
+    MOHO_TRY(gradient(in, z, damp, &next));
+    MOHO_TRY(moho_vec_nrm2(NULL, in->r, &rr));
+    size = fmax(size, rr > 0 ? sqrt(next) / rr : 0);
+    if (sqrt(next) <= tol * sqrt(first) || sqrt(next) <= eps * size * rr) break;
+    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(1), in->c, MOHO_REAL(next / k), in->p));
+    k = next;
+  }
+  return MOHO_OK;
+}
