@@ -30,6 +30,11 @@ libmoho_la_SOURCES += %D%/kirchhoff.c
 libmoho_la_SOURCES += %D%/kirchhoff_patch.c
 libmoho_la_SOURCES += %D%/kirchhoff_traces.c
 
+libmoho_la_SOURCES += %D%/eikonal.h
+libmoho_la_SOURCES += %D%/eikonal_formula.h
+libmoho_la_SOURCES += %D%/eikonal_tiles.h
+libmoho_la_SOURCES += %D%/eikonal.c
+
 # Kirchhoff loops, the same body for several instruction sets; which one runs is decided when it runs. Each set is a library of
 # its own, with its flags; other processors than x86-64 have what the compiler makes of the generic one.
 kirchhoff_cflags = $(AM_CFLAGS) -fno-math-errno -fno-trapping-math -ftree-vectorize -fvect-cost-model=dynamic

@@ -9,6 +9,7 @@ lua_modules += lua/moho/array_math.lua
 lua_modules += lua/moho/ops.lua
 lua_modules += lua/moho/ops_compose.lua
 lua_modules += lua/moho/device.lua
+lua_modules += lua/moho/eikonal.lua
 lua_modules += lua/moho/wave.lua
 lua_modules += lua/moho/taper.lua
 lua_modules += lua/moho/events.lua

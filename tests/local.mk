@@ -29,6 +29,7 @@ specs += %D%/signal_spec.lua
 specs += %D%/solvers_spec.lua
 specs += %D%/plot_spec.lua
 specs += %D%/kirchhoff_spec.lua
+specs += %D%/eikonal_spec.lua
 
 LDADD = libmoho.la
 check_PROGRAMS += $(c_tests)
@@ -40,6 +41,7 @@ EXTRA_DIST += %D%/samples_axis.lua %D%/data/make_operators.py %D%/data/operators
 EXTRA_DIST += %D%/data/make_arrays.py %D%/data/arrays.h5
 EXTRA_DIST += $(specs) %D%/samples.lua %D%/tap.h %D%/numbers.h %D%/dense.h %D%/valgrind.supp %D%/lsan.supp
 EXTRA_DIST += %D%/data/kirchhoff.h5 %D%/data/lsm.h5 %D%/data/operators.h5
+EXTRA_DIST += %D%/data/eikonal.h5 %D%/data/make_eikonal.py
 EXTRA_DIST += %D%/data/signal.h5 %D%/data/make_signal.py
 
 TEST_EXTENSIONS = .lua

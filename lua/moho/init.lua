@@ -15,7 +15,9 @@ local function merge(module)
     moho[name] = value
   end
 end
-for _, module in ipairs{ "moho.array", "moho.device", "moho.ops", "moho.wave", "moho.taper", "moho.events", "moho.solvers", "moho.inversion", "moho.io" } do merge(module) end
+for _, module in ipairs{
+  "moho.array", "moho.device", "moho.ops", "moho.eikonal", "moho.wave", "moho.taper", "moho.events", "moho.solvers", "moho.inversion", "moho.io",
+} do merge(module) end
 require "moho.spectra"                       -- A:f()
 moho.signal = require "moho.signal"
 moho.plot = require "moho.plot"

@@ -61,6 +61,7 @@ bool lmoho_isscalar(lua_State *L, int i);                                      /
 void lmoho_open_array(lua_State *L);
 void lmoho_open_op(lua_State *L);
 void lmoho_open_ctx(lua_State *L);
+void lmoho_open_eikonal(lua_State *L);
 void lmoho_open_solve(lua_State *L);
 void lmoho_open_io(lua_State *L);
 void lmoho_open_plot(lua_State *L);

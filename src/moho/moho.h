@@ -6,6 +6,7 @@
 #include <moho/array.h>
 #include <moho/dlpack.h>
 #include <moho/op.h>
+#include <moho/eikonal.h>
 #include <moho/solve.h>
 #include <moho/io.h>
 #include <moho/plot.h>

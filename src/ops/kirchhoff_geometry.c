@@ -3,51 +3,14 @@
 #include <math.h>
 #include "ops/kirchhoff_op.h"
 
-moho_status moho_kirchhoff_reals(const char *name, const moho_array *a, moho_array **h)
-{
-  if (moho_dtype_complex(a->type)) return moho_fail_arg(name, "expected real values, got %s", moho_dtype_name(a->type));
-  return moho_param_host(a, MOHO_F64, h);
-}
-
-/* A regular, increasing axis: n, first value and step. The step of a single value is 0. */
-static moho_status read_axis(const char *name, const moho_array *a, int64_t least, int64_t *n, double *o, double *d)
-{
-  char text[160];
-  moho_array *h;
-  moho_status st = MOHO_OK;
-  if (a->shape.n != 1)
-    return moho_fail_arg(name, "expected an axis (1-D), got shape %s", moho_shape_text(&a->shape, text, sizeof text));
-  *n = a->shape.d[0];
-  if (*n < least)
-    return moho_fail_arg(name, "expected %" PRId64 " value%s or more, got %" PRId64, least, least == 1 ? "" : "s", *n);
-  MOHO_TRY(moho_kirchhoff_reals(name, a, &h));
-  const double *v = moho_array_data(h);
-  double step = *n > 1 ? (v[*n - 1] - v[0]) / (double)(*n - 1) : 0;
-  for (int64_t i = 0; i < *n && !st; i++)
-    if (!isfinite(v[i]))
-      st = moho_fail_arg(name, "expected finite values, got %g at %" PRId64, moho_kirchhoff_shown(v[i]), i + 1);
-  if (!st && *n > 1 && !(step > 0))
-    st = moho_fail_arg(name, "expected increasing values, got %g to %g", v[0], v[*n - 1]);
-  for (int64_t i = 0; i < *n && !st; i++)
-    if (fabs(v[i] - (v[0] + (double)i * step)) >= 1e-3 * step && *n > 1)
-      st = moho_fail_arg(name,
-                         "expected a regular axis: value %" PRId64
-                         " is %g, regular from %g to %g it would be %g; interpolate to a "
-                         "regular one",
-                         i + 1, v[i], v[0], v[*n - 1], v[0] + (double)i * step);
-  *o = v[0], *d = step;
-  moho_array_unref(h);
-  return st;
-}
-
 static moho_status read_axes(kirchhoff *k, moho_kirchhoff_desc *d)
 {
   int64_t nt;
   d->n[0] = 1, d->o[0] = d->d[0] = 0;
-  if (k->y) MOHO_TRY(read_axis("y", k->y, 1, &d->n[0], &d->o[0], &d->d[0]));
-  MOHO_TRY(read_axis("x", k->x, 1, &d->n[1], &d->o[1], &d->d[1]));
-  MOHO_TRY(read_axis("z", k->z, 1, &d->n[2], &d->o[2], &d->d[2]));
-  MOHO_TRY(read_axis("t", k->t, 2, &nt, &d->t0, &d->dt));
+  if (k->y) MOHO_TRY(moho_survey_axis("y", k->y, 1, &d->n[0], &d->o[0], &d->d[0]));
+  MOHO_TRY(moho_survey_axis("x", k->x, 1, &d->n[1], &d->o[1], &d->d[1]));
+  MOHO_TRY(moho_survey_axis("z", k->z, 1, &d->n[2], &d->o[2], &d->d[2]));
+  MOHO_TRY(moho_survey_axis("t", k->t, 2, &nt, &d->t0, &d->dt));
   d->nt = k->nt = nt;
   if ((double)nt + fabs(d->t0) / d->dt / 2 > MOHO_KIRCHHOFF_REACH)
     return moho_fail_arg("t", "expected at most %d samples, half of the time before the first included, got %" PRId64
@@ -61,34 +24,6 @@ static moho_status read_axes(kirchhoff *k, moho_kirchhoff_desc *d)
   return MOHO_OK;
 }
 
-/* Positions (2, n) or (3, n) as rows y, x, z. */
-static moho_status read_positions(const kirchhoff *k, const char *name, const moho_array *a, moho_array **own,
-                                  int64_t *n)
-{
-  static const char *const row[] = { "y", "x", "z" };
-  char text[160];
-  int nd = k->y ? 3 : 2;
-  moho_array *h;
-  if (a->shape.n != 2 || a->shape.d[0] != nd || a->shape.d[1] < 1)
-    return moho_fail_arg(name, "expected positions (%d, n) with rows %s, got shape %s", nd, k->y ? "y, x, z" : "x, z",
-                         moho_shape_text(&a->shape, text, sizeof text));
-  *n = a->shape.d[1];
-  if (*n > INT32_MAX / 4) return moho_fail_arg(name, "expected at most %d positions, got %" PRId64, INT32_MAX / 4, *n);
-  MOHO_TRY(moho_kirchhoff_reals(name, a, &h));
-  moho_status st = moho_array_zeros(h->ctx, MOHO_F64, &(moho_shape){ 2, { 3, *n } }, own);
-  if (!st) {
-    const double *v = moho_array_data(h);
-    double *to = moho_array_data(*own);
-    memcpy(to + (3 - nd) * *n, v, (size_t)(nd * *n) * sizeof *v);
-    for (int64_t i = 0; i < nd * *n && !st; i++)
-      if (!isfinite(v[i]))
-        st = moho_fail_arg(name, "expected finite positions, got %g as %s of position %" PRId64,
-                           moho_kirchhoff_shown(v[i]), row[3 - nd + i / *n], i % *n + 1);
-  }
-  moho_array_unref(h);
-  return st;
-}
-
 /* One of the two index lists of traces, from 0. */
 static moho_status read_index(const char *key, const moho_array *a, int64_t most, moho_array **own)
 {
@@ -98,7 +33,7 @@ static moho_status read_index(const char *key, const moho_array *a, int64_t most
   if (a->shape.n != 1 || a->shape.d[0] < 1)
     return moho_fail_arg("traces", "expected a list of indices in '%s', got shape %s", key,
                          moho_shape_text(&a->shape, text, sizeof text));
-  MOHO_TRY(moho_kirchhoff_reals("traces", a, &h));
+  MOHO_TRY(moho_survey_reals("traces", a, &h));
   const double *v = moho_array_data(h);
   int64_t n = a->shape.d[0], *to = NULL;
   st = moho_array_new(h->ctx, MOHO_I64, &a->shape, own);
@@ -154,8 +89,8 @@ moho_status moho_kirchhoff_geometry(kirchhoff *k, kirchhoff_making *m)
   moho_kirchhoff_desc *d = &m->d;
   d->type = k->op.dom_type;
   MOHO_TRY(read_axes(k, d));
-  MOHO_TRY(read_positions(k, "srcs", k->srcs, &m->src, &d->ns));
-  MOHO_TRY(read_positions(k, "recs", k->recs, &m->rec, &d->nr));
+  MOHO_TRY(moho_survey_positions("srcs", k->y ? 3 : 2, k->srcs, &m->src, &d->ns));
+  MOHO_TRY(moho_survey_positions("recs", k->y ? 3 : 2, k->recs, &m->rec, &d->nr));
   d->src = moho_array_data(m->src), d->rec = moho_array_data(m->rec);
   MOHO_TRY(read_traces(k, m));
   return read_aperture(k, d);

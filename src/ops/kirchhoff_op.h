@@ -4,6 +4,7 @@
 #include <math.h>
 #include "kirchhoff.h"
 #include "ops/leaf.h"
+#include "ops/survey.h"
 
 typedef struct kirchhoff {
   moho_op op;
@@ -28,13 +29,8 @@ typedef struct kirchhoff_making {
   moho_array *src, *rec, *isrc, *irec, *vel, *trav[2];
 } kirchhoff_making;
 
-/* A value for a message: no sign for what is not a number. */
-static inline double moho_kirchhoff_shown(double v) { return isnan(v) ? (double)NAN : v; }
-
 /* ops/kirchhoff_geometry.c: axes, positions, traces, aperture. */
 moho_status moho_kirchhoff_geometry(kirchhoff *k, kirchhoff_making *m);
-/* An argument's values in double on the host; complex ones are refused by its name. */
-moho_status moho_kirchhoff_reals(const char *name, const moho_array *a, moho_array **h);
 /* ops/kirchhoff_times.c: mode, velocity, tables of times. */
 moho_status moho_kirchhoff_times(kirchhoff *k, kirchhoff_making *m);
 /* ops/kirchhoff_wavelet.c: the convolution, or the spike. */

@@ -3,15 +3,15 @@
 #include <math.h>
 #include <stdio.h>
 #include "ops/kirchhoff_op.h"
+#include "ops/travel_times.h"
 
 /* ---- mode --------------------------------------------------------------------------- */
 
-static bool one_number(const moho_array *a) { return moho_array_size(a) == 1 && a->shape.n <= 1; }
-
-static moho_status choose_mode(const kirchhoff *k, moho_kirchhoff_mode *mode)
+/* Times of the eikonal solver are tables like the user's own to the kernels. */
+static moho_status choose_mode(const kirchhoff *k, moho_kirchhoff_mode *mode, bool *eikonal)
 {
   char text[160];
-  bool given = k->mode != NULL, field = k->vel && !one_number(k->vel);
+  bool given = k->mode != NULL, field = k->vel && !moho_survey_number(k->vel);
   const char *word = given ? k->mode : k->trav.n ? "byot" : field ? "eikonal" : "analytic";
   if (strcmp(word, "byot") && k->trav.n)
     return moho_fail_arg(
@@ -19,52 +19,18 @@ static moho_status choose_mode(const kirchhoff *k, moho_kirchhoff_mode *mode)
   if (strcmp(word, "byot") && !k->vel)
     return moho_fail(MOHO_EINVAL,
                      "missing argument 'vel' (mode \"%s\" computes times from it); or give tables in 'trav'", word);
-  if (strcmp(word, "eikonal") == 0)
-    return moho_fail_arg(
-        given ? "mode" : "vel",
-        "%s wants travel times from the eikonal equation, which this version does not solve; pass "
-        "tables in 'trav', a number as 'vel' for straight rays, or mode = \"time\" with rms velocities",
-        given ? "mode \"eikonal\"" : "an array of velocities");
   if (strcmp(word, "analytic") == 0 && field)
     return moho_fail_arg(
         "vel",
-        "expected a number for mode \"analytic\", got shape %s; pass tables in 'trav' for a velocity that varies",
+        "expected a number for mode \"analytic\", got shape %s; a velocity that varies wants mode = \"eikonal\"",
         moho_shape_text(&k->vel->shape, text, sizeof text));
   if (strcmp(word, "byot") == 0 && !k->trav.n)
     return moho_fail_arg("trav",
                          "missing: mode \"byot\" takes tables trav = {Ts, Tr}, one column a source and a receiver");
-  *mode = strcmp(word, "byot") == 0   ? MOHO_KIRCHHOFF_BYOT
-          : strcmp(word, "time") == 0 ? MOHO_KIRCHHOFF_TIME
-                                      : MOHO_KIRCHHOFF_ANALYTIC;
-  return MOHO_OK;
-}
-
-/* ---- velocity ------------------------------------------------------------------------- */
-
-static moho_status read_velocity(const kirchhoff *k, kirchhoff_making *m)
-{
-  const moho_kirchhoff_desc *d = &m->d;
-  const moho_shape *s = &k->vel->shape;
-  char got[160], dom[160], at[96] = "";
-  int64_t n = moho_array_size(k->vel);
-  bool profile = s->n == 1 && n == d->n[2], field = moho_shape_equal(s, &k->op.dom);
-  if (!one_number(k->vel) && !profile && !field)
-    return moho_fail_arg("vel",
-                         "expected a number, %" PRId64 " values along z or one for each image point %s, got shape %s",
-                         d->n[2], moho_shape_text(&k->op.dom, dom, sizeof dom), moho_shape_text(s, got, sizeof got));
-  MOHO_TRY(moho_kirchhoff_reals("vel", k->vel, &m->vel));
-  const double *v = moho_array_data(m->vel);
-  for (int64_t i = 0; i < n; i++)
-    if (!(isfinite(v[i]) && v[i] > 0)) {
-      int64_t ix = i / d->n[2] % d->n[1] + 1, iz = i % d->n[2] + 1;
-      if (field && k->y)
-        snprintf(at, sizeof at, " at image point (%" PRId64 ", %" PRId64 ", %" PRId64 ")", i / d->n[2] / d->n[1] + 1,
-                 ix, iz);
-      else if (field) snprintf(at, sizeof at, " at image point (%" PRId64 ", %" PRId64 ")", ix, iz);
-      else if (n > 1) snprintf(at, sizeof at, " at %" PRId64, i + 1);
-      return moho_fail_arg("vel", "expected finite velocities above 0, got %g%s", moho_kirchhoff_shown(v[i]), at);
-    }
-  m->d.vel = v, m->d.nvel = n;
+  *eikonal = strcmp(word, "eikonal") == 0;
+  *mode = *eikonal || strcmp(word, "byot") == 0 ? MOHO_KIRCHHOFF_BYOT
+          : strcmp(word, "time") == 0           ? MOHO_KIRCHHOFF_TIME
+                                                : MOHO_KIRCHHOFF_ANALYTIC;
   return MOHO_OK;
 }
 
@@ -116,16 +82,51 @@ static moho_status read_tables(const kirchhoff *k, kirchhoff_making *m)
   return MOHO_OK;
 }
 
+/* ---- tables of the eikonal solver ------------------------------------------------------------- */
+
+/* (n, grid) as a table (points, n): a view. */
+static moho_status as_table(const moho_array *time, int64_t n, int64_t ni, moho_array **table)
+{
+  moho_array *flat;
+  MOHO_TRY(moho_array_reshape(time, &(moho_shape){ 2, { n, ni } }, &flat));
+  moho_status st = moho_array_transpose(flat, (const int[]){ 1, 0 }, table);
+  moho_array_unref(flat);
+  return st;
+}
+
+static moho_status make_tables(const kirchhoff *k, kirchhoff_making *m)
+{
+  moho_kirchhoff_desc *d = &m->d;
+  moho_eikonal_job job = { .ctx = k->op.dom_ctx, .g = { .nd = k->y ? 3 : 2 }, .vel = d->vel, .nvel = d->nvel, .type = d->type,
+                           .tol = MOHO_EIKONAL_TOL, .niter = MOHO_EIKONAL_NITER };
+  memcpy(job.g.n, d->n, sizeof d->n), memcpy(job.g.o, d->o, sizeof d->o), memcpy(job.g.d, d->d, sizeof d->d);
+  d->shared = same_positions(d);
+  for (int side = 0; side < (d->shared ? 1 : 2); side++) {
+    moho_eikonal_result r = { 0 };
+    int64_t n = side ? d->nr : d->ns;
+    MOHO_TRY(moho_eikonal_times(&job, side ? "recs" : "srcs", n, side ? d->rec : d->src, &r));
+    moho_status st = as_table(r.time, n, k->ni, &m->trav[side]);
+    moho_eikonal_clear(&r);
+    MOHO_TRY(st);
+    d->trav[side] = m->trav[side];
+  }
+  d->vel = NULL, d->nvel = 0;
+  return MOHO_OK;
+}
+
 moho_status moho_kirchhoff_times(kirchhoff *k, kirchhoff_making *m)
 {
   moho_kirchhoff_desc *d = &m->d;
-  MOHO_TRY(choose_mode(k, &d->mode));
-  if (d->mode == MOHO_KIRCHHOFF_BYOT) {
+  bool eikonal;
+  MOHO_TRY(choose_mode(k, &d->mode, &eikonal));
+  if (d->mode == MOHO_KIRCHHOFF_BYOT && !eikonal) {
     MOHO_TRY(read_tables(k, m));
     if (!k->vel) return MOHO_OK;
     return moho_fail_arg("vel", "not used in mode \"byot\", where the times come from 'trav'; leave one of them out");
   }
-  MOHO_TRY(read_velocity(k, m));
+  MOHO_TRY(moho_survey_velocity(k->vel, &k->op.dom, &m->vel));
+  d->vel = moho_array_data(m->vel), d->nvel = moho_array_size(m->vel);
+  if (eikonal) return make_tables(k, m);
   d->shared = same_positions(d);
   return MOHO_OK;
 }

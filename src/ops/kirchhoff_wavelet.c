@@ -64,7 +64,7 @@ moho_status moho_kirchhoff_wavelet(kirchhoff *k)
   moho_status st = MOHO_OK;
   for (int64_t i = 0; i < n && !st; i++)
     if (!isfinite(w[i]))
-      st = moho_fail_arg("wav", "expected finite values, got %g at %" PRId64, moho_kirchhoff_shown(w[i]), i + 1);
+      st = moho_fail_arg("wav", "expected finite values, got %g at %" PRId64, moho_survey_shown(w[i]), i + 1);
   if (!st && k->wavfilter) {
     moho_array *t;
     st = moho_param_host(k->t, MOHO_F64, &t);

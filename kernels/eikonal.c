@@ -1,0 +1,311 @@
+/* The eikonal solver on the CPU. Positions are shared out among the threads, one a thread; those that are left over when
+   every thread has had as many as the others are solved one after the other, by all threads on the tiles of a diagonal. */
+#include <omp.h>
+#include "eikonal_tiles.h"
+
+enum { HALO = 2 };                      /* unset nodes around tau, so that all have neighbours */
+
+/* A position being solved. */
+typedef struct solving {
+  const moho_eikonal_run *r;
+  const moho_eikonal_source *src;
+  eik_tiles tiles;
+  int64_t step[3], estep[3];            /* of tau, and of arrays without halo                */
+  double shift[3], ih[3], scale, least;        /* first coordinate relative to the source; 1 / step; 1 / s0^2; lower bound of tau */
+  double *tau;                          /* of node (0, 0, 0)                                 */
+  uint16_t *stencil;
+  uint8_t *dirty;                       /* of each tile: to be swept                         */
+  double change;
+} solving;
+
+/* ---- memory ---------------------------------------------------------------------------- */
+
+static size_t rounded(size_t bytes) { return (bytes + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN; }
+
+static size_t padded(const moho_eikonal_grid *g)
+{
+  size_t n = 1;
+  for (int i = 3 - g->nd; i < 3; i++) n *= (size_t)g->n[i] + 2 * HALO;
+  return n;
+}
+
+static size_t nodes(const moho_eikonal_grid *g) { return (size_t)(g->n[0] * g->n[1] * g->n[2]); }
+
+static size_t cpu_eikonal_each(const moho_eikonal_grid *g)
+{
+  return rounded(padded(g) * sizeof(double)) + rounded(nodes(g) * sizeof(uint16_t)) + rounded((size_t)eik_cut(g).n);
+}
+
+static int64_t slots(int64_t n)
+{
+  int64_t threads = moho_threads(0);
+  return n < threads ? n : threads;
+}
+
+static size_t cpu_eikonal_work(const moho_eikonal_grid *g, int64_t n)
+{
+  return (size_t)slots(n) * cpu_eikonal_each(g);
+}
+
+/* ---- a node, a tile ----------------------------------------------------------------------- */
+
+static inline int in_box(const moho_eikonal_source *s, int64_t y, int64_t x, int64_t z)
+{
+  return z >= s->first[2] && z < s->first[2] + s->count[2] && x >= s->first[1] && x < s->first[1] + s->count[1] && y >= s->first[0] &&
+         y < s->first[0] + s->count[0];
+}
+
+/* Sweeps a tile; bit 2 i (2 i + 1): a node changed that the neighbour towards lower (higher) indices along axis i sees; bit 6: any. */
+MOHO_FORMULA int sweep_tile(solving *p, int nd, int second, int64_t sweep, const int64_t tile[3], double *change)
+{
+  const moho_eikonal_run *r = p->r;
+  const double *h = r->g.d;
+  const int64_t step[3] = { p->step[0], p->step[1], 1 };
+  int64_t lo[3], hi[3];
+  const double tol = second ? r->tol : fmax(r->tol, EIK_ROUGH);
+  int changed = 0;
+  for (int i = 0; i < 3; i++) {
+    lo[i] = tile[i] * p->tiles.size[i];
+    hi[i] = lo[i] + p->tiles.size[i] < r->g.n[i] ? lo[i] + p->tiles.size[i] : r->g.n[i];
+  }
+  int by = eik_backward(sweep, 0), bx = eik_backward(sweep, 1), bz = eik_backward(sweep, 2);
+  for (int64_t j = lo[0]; j < hi[0]; j++)
+    for (int64_t k = lo[1]; k < hi[1]; k++) {
+      int64_t y = by ? hi[0] - 1 - (j - lo[0]) : j, x = bx ? hi[1] - 1 - (k - lo[1]) : k;
+      double *row = p->tau + y * step[0] + x * step[1];
+      int64_t erow = y * p->estep[0] + x * p->estep[1];
+      int row_changed = 0;
+      int64_t zlo = hi[2], zhi = lo[2];
+      eik_node at = { .x = { nd == 3 ? (double)y * h[0] + p->shift[0] : 0, (double)x * h[1] + p->shift[1], 0 } };
+      double across = at.x[0] * at.x[0] + at.x[1] * at.x[1];
+      for (int64_t l = lo[2]; l < hi[2]; l++) {
+        int64_t z = bz ? hi[2] - 1 - (l - lo[2]) : l;
+        if (in_box(p->src, y, x, z)) continue;
+        at.x[2] = (double)z * h[2] + p->shift[2];
+        at.r2 = across + at.x[2] * at.x[2];
+        at.f = r->slow2[erow + z] * p->scale * at.r2;
+        double old = row[z], new;
+        if (second) new = fmax(eik_second(nd, &at, h, p->ih, row + z, step, &p->stencil[erow + z]), p->least);
+        else new = fmin(eik_first(nd, &at, h, p->ih, row + z, step, NULL), old);
+        double by_now = fabs(new - old);
+        row[z] = new;
+        if (!(by_now > tol * new)) continue;
+        *change = fmax(*change, by_now / new);
+        row_changed = 1;
+        zlo = z < zlo ? z : zlo, zhi = z > zhi ? z : zhi;
+      }
+      if (!row_changed) continue;
+      changed |= 64;
+      if (nd == 3) changed |= (y < lo[0] + HALO ? 1 : 0) | (y >= hi[0] - HALO ? 2 : 0);
+      changed |= (x < lo[1] + HALO ? 4 : 0) | (x >= hi[1] - HALO ? 8 : 0);
+      changed |= (zlo < lo[2] + HALO ? 16 : 0) | (zhi >= hi[2] - HALO ? 32 : 0);
+    }
+  return changed;
+}
+
+/* Gives the largest change. */
+static double visit(solving *p, int nd, int second, int64_t sweep, const int64_t at[3])
+{
+  const int64_t *count = p->tiles.count, step[3] = { count[1] * count[2], count[2], 1 };
+  int64_t i = at[0] * step[0] + at[1] * step[1] + at[2];
+  double change = 0;
+  if (!p->dirty[i]) return 0;
+  int changed;
+  if (nd == 2) changed = second ? sweep_tile(p, 2, 1, sweep, at, &change) : sweep_tile(p, 2, 0, sweep, at, &change);
+  else changed = second ? sweep_tile(p, 3, 1, sweep, at, &change) : sweep_tile(p, 3, 0, sweep, at, &change);
+  p->dirty[i] = changed != 0;
+  if (!changed) return 0;
+  for (int k = 0; k < 3; k++)
+    for (int up = 0; up < 2; up++)
+      if ((changed >> (2 * k + up) & 1) && (up ? at[k] + 1 < count[k] : at[k] > 0)) {
+        int64_t to = up ? i + step[k] : i - step[k];
+#pragma omp atomic write
+        p->dirty[to] = 1;
+      }
+  return change;
+}
+
+/* ---- a stage ------------------------------------------------------------------------------- */
+
+static int any(const uint8_t *v, int64_t n)
+{
+  for (int64_t i = 0; i < n; i++)
+    if (v[i]) return 1;
+  return 0;
+}
+
+/* Sweeps until no tile is left to be swept; gives the number of sweeps, -1 when there were too many. */
+static int64_t stage(solving *p, int second, int threads)
+{
+  const int64_t free_tiles = p->tiles.count[0] * p->tiles.count[1], diagonals = eik_diagonals(&p->tiles);
+  int64_t sweep = 0;
+  (void)threads;
+  while (any(p->dirty, p->tiles.n)) {
+    if (sweep == p->r->niter || moho_stopped()) return -1;
+    double change = 0;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    for (int64_t d = 0; d < diagonals; d++) {
+#pragma omp for schedule(dynamic, 1) reduction(max : change)
+      for (int64_t i = 0; i < free_tiles; i++) {
+        int64_t at[3];
+        if (eik_tile_at(&p->tiles, sweep, d, i, at)) change = fmax(change, visit(p, p->r->g.nd, second, sweep, at));
+      }
+    }
+    p->change = change;
+    sweep++;
+  }
+  return sweep;
+}
+
+/* ---- a position ------------------------------------------------------------------------------ */
+
+static void start(solving *p, const moho_eikonal_run *r, int64_t i, char *work)
+{
+  const moho_eikonal_grid *g = &r->g;
+  const moho_eikonal_source *s = &r->source[i];
+  size_t n = padded(g);
+  double *tau = (double *)work;
+  *p = (solving){ .r = r, .src = s, .tiles = eik_cut(g) };
+  p->step[1] = g->n[2] + 2 * HALO, p->step[2] = 1;
+  p->step[0] = g->nd == 3 ? (g->n[1] + 2 * HALO) * p->step[1] : 0;
+  p->estep[0] = g->n[1] * g->n[2], p->estep[1] = g->n[2], p->estep[2] = 1;
+  for (size_t k = 0; k < n; k++) tau[k] = EIK_UNSET;
+  p->tau = tau + HALO * (p->step[0] + p->step[1] + 1);
+  p->stencil = (uint16_t *)(work + rounded(n * sizeof(double)));
+  p->dirty = (uint8_t *)p->stencil + rounded(nodes(g) * sizeof(uint16_t));
+  memset(p->dirty, 0, (size_t)p->tiles.n);
+  for (int k = 0; k < 3; k++) p->shift[k] = g->o[k] - s->at[k], p->ih[k] = 1 / g->d[k];
+  p->scale = 1 / (s->slow * s->slow), p->least = sqrt(r->slowest2 * p->scale);
+  const double *from = s->tau;
+  int64_t lo[3], hi[3];
+  for (int k = 0; k < 3; k++) {         /* tiles that see the box */
+    int64_t a = s->first[k] - HALO, z = s->first[k] + s->count[k] - 1 + HALO;
+    lo[k] = (a > 0 ? a : 0) / p->tiles.size[k];
+    hi[k] = (z < g->n[k] ? z : g->n[k] - 1) / p->tiles.size[k];
+  }
+  for (int64_t y = 0; y < s->count[0]; y++)
+    for (int64_t x = 0; x < s->count[1]; x++)
+      for (int64_t z = 0; z < s->count[2]; z++)
+        p->tau[(s->first[0] + y) * p->step[0] + (s->first[1] + x) * p->step[1] + s->first[2] + z] = *from++;
+  for (int64_t y = lo[0]; y <= hi[0]; y++)
+    for (int64_t x = lo[1]; x <= hi[1]; x++)
+      for (int64_t z = lo[2]; z <= hi[2]; z++) p->dirty[(y * p->tiles.count[1] + x) * p->tiles.count[2] + z] = 1;
+}
+
+/* Calls `body` with nd a constant, for each row of nodes along z. */
+#define EACH_ROW(p, threads, y, x)                                                     \
+  _Pragma("omp parallel for schedule(static) collapse(2) num_threads(threads) if (threads > 1)") \
+  for (int64_t y = 0; y < (p)->r->g.n[0]; y++)                                         \
+    for (int64_t x = 0; x < (p)->r->g.n[1]; x++)
+
+static eik_node node_at(const solving *p, int64_t y, int64_t x, int64_t z)
+{
+  const double *h = p->r->g.d;
+  eik_node at = { .x = { p->r->g.nd == 3 ? (double)y * h[0] + p->shift[0] : 0, (double)x * h[1] + p->shift[1],
+                         (double)z * h[2] + p->shift[2] } };
+  at.r2 = at.x[0] * at.x[0] + at.x[1] * at.x[1] + at.x[2] * at.x[2];
+  at.f = p->r->slow2[y * p->estep[0] + x * p->estep[1] + z] * p->scale * at.r2;
+  return at;
+}
+
+/* What each node depends on, from the first stage's times. */
+static void choose_stencils(solving *p, int threads)
+{
+  (void)threads;
+  EACH_ROW(p, threads, y, x)
+    for (int64_t z = 0; z < p->r->g.n[2]; z++) {
+      int s = 0;
+      if (!in_box(p->src, y, x, z)) {
+        eik_node at = node_at(p, y, x, z);
+        const double *t = p->tau + y * p->step[0] + x * p->step[1] + z;
+        if (p->r->g.nd == 2) eik_first(2, &at, p->r->g.d, p->ih, t, p->step, &s);
+        else eik_first(3, &at, p->r->g.d, p->ih, t, p->step, &s);
+      }
+      p->stencil[y * p->estep[0] + x * p->estep[1] + z] = (uint16_t)s;
+    }
+  memset(p->dirty, 1, (size_t)p->tiles.n);
+}
+
+static inline void put(void *to, moho_dtype t, int64_t i, double v)
+{
+  if (t == MOHO_F32) ((float *)to)[i] = (float)v;
+  else ((double *)to)[i] = v;
+}
+
+/* The results of position i. */
+static void give(const solving *p, int64_t i, int threads)
+{
+  const moho_eikonal_run *r = p->r;
+  const int64_t first = i * (int64_t)nodes(&r->g);
+  (void)threads;
+  EACH_ROW(p, threads, y, x)
+    for (int64_t z = 0; z < r->g.n[2]; z++) {
+      const double *t = p->tau + y * p->step[0] + x * p->step[1] + z;
+      const int64_t to = first + y * p->estep[0] + x * p->estep[1] + z, at[3] = { y, x, z };
+      eik_node node = node_at(p, y, x, z);
+      double r1 = sqrt(node.r2);
+      if (r->time) put(r->time, r->type, to, p->src->slow * r1 * *t);
+      if (r->tau) put(r->tau, r->type, to, *t);
+      for (int k = 3 - r->g.nd; k < 3; k++)
+        if (r->grad[k]) {
+          double slope = eik_slope(t, p->step[k], at[k], r->g.n[k], r->g.d[k]);
+          put(r->grad[k], r->type, to, r1 > 0 ? p->src->slow * (node.x[k] / r1 * *t + r1 * slope) : 0);
+        }
+    }
+}
+
+typedef struct outcome { int64_t n[2], failed; double change; } outcome;
+
+static outcome solve_one(const moho_eikonal_run *r, int64_t i, char *work, int threads)
+{
+  solving p;
+  outcome o = { { 0, 0 }, -1, 0 };
+  start(&p, r, i, work);
+  for (int second = 0; second < 2 && o.failed < 0; second++) {
+    if (second) choose_stencils(&p, threads);
+    o.n[second] = stage(&p, second, threads);
+    if (o.n[second] < 0) o = (outcome){ { r->niter, r->niter }, i, p.change };
+  }
+  if (o.failed < 0) give(&p, i, threads);
+  return o;
+}
+
+static void join(moho_eikonal_sweeps *s, const outcome *o)
+{
+  for (int k = 0; k < 2; k++)
+    if (o->n[k] > s->n[k]) s->n[k] = o->n[k];
+  if (o->failed >= 0 && (s->failed < 0 || o->failed < s->failed)) s->failed = o->failed, s->change = o->change;
+}
+
+/* Threads for the tiles of one position: a diagonal must have several for each. */
+static int team(const moho_eikonal_grid *g, int threads)
+{
+  eik_tiles t = eik_cut(g);
+  return t.n / eik_diagonals(&t) >= 4 * threads ? threads : 1;
+}
+
+static moho_status cpu_eikonal_solve(moho_lane *on, const moho_eikonal_run *r, void *work, moho_eikonal_sweeps *s)
+{
+  (void)on;
+  const size_t each = cpu_eikonal_each(&r->g);
+  const int threads = (int)slots(r->n), all = moho_threads(0);
+  const int64_t shared = r->n / all * all;
+  *s = (moho_eikonal_sweeps){ .failed = -1 };
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
+  for (int64_t i = 0; i < shared; i++) {
+    outcome o = solve_one(r, i, (char *)work + (size_t)omp_get_thread_num() * each, 1);
+#pragma omp critical
+    join(s, &o);
+  }
+  for (int64_t i = shared; i < r->n && s->failed < 0; i++) {
+    outcome o = solve_one(r, i, work, team(&r->g, all));
+    join(s, &o);
+  }
+  return moho_stopped() ? moho_fail(MOHO_ESTOP, "interrupted") : MOHO_OK;
+}
+
+const struct moho_eikonal_kernels moho_cpu_eikonal = {
+  .work = cpu_eikonal_work,
+  .each = cpu_eikonal_each,
+  .solve = cpu_eikonal_solve,
+};
