@@ -373,7 +373,7 @@ static moho_status cpu_threshold(moho_lane *on, const moho_nd *v, moho_threshold
   static const pointwise of[] = FLOATING(run_threshold);
   cut c = { f, t, bound, given };
   (void)on;
-  each(v, given ? 3 : 2, of[v->t[0]], &c);
+  each(v, given ? 3 : 2, of[v->t[0]], &c, true);
   return MOHO_OK;
 }
 
