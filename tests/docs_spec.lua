@@ -46,3 +46,19 @@ describe("docs/operators.md", function()
     assert.equal(b["text"] .. "\n", out)
   end)
 end)
+
+describe("README.md", function()
+  it("links to pages that are installed beside it", function()
+    local rules, n = program.slurp(src .. "/Makefile.am"), 0
+    local beside = rules:match "\ndist_doc_DATA = ([^\n]+)"
+    for _, page in ipairs{ "README.md", "CONTRIBUTING.md" } do
+      for target in program.slurp(src .. "/" .. page):gmatch "%]%(([^)#:]+)%)" do
+        n = n + 1
+        assert.is_true(program.readable(src .. "/" .. target), target)
+        local name = target:gsub("%p", "%%%0")
+        assert.is_truthy((" " .. beside .. " "):find(" " .. name .. " ") or rules:find("\ndist_pages_DATA %+= " .. name .. "\n"), target)
+      end
+    end
+    assert.is_true(n >= 5)
+  end)
+end)

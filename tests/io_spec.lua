@@ -736,3 +736,21 @@ describe("files", function()
     end)
   end
 end)
+
+describe("memory of files", function()
+  it("is collected as that of other arrays: within a limit below what is read in all", function()
+    local moho = require "moho"
+    local name = os.tmpname() .. ".npy"
+    moho.write(name, moho.zeros{ shape = 2 ^ 20, dtype = "f64", device = "cpu" })
+    collectgarbage()
+    collectgarbage()
+    local before = moho.mem("cpu")
+    moho.mem.limit(before.live + before.cached + 100 * 2 ^ 20, "cpu")
+    local ok, err = pcall(function() for _ = 1, 60 do moho.read(name) end end)
+    local live = moho.mem("cpu").live
+    moho.mem.limit(0, "cpu")
+    os.remove(name)
+    assert.is_true(ok, err)
+    assert.is_true(live < before.live + 100 * 2 ^ 20)
+  end)
+end)
