@@ -529,10 +529,12 @@ end)
 
 describe("strings with a zero byte", function()
   it("are refused, where C would cut them", function()
-    fails("h5.open: argument 'path': expected a string without a zero byte, where C's strings end, got string \"a\\0b.h5\"", moho.h5.open, "a\0b.h5", "r")
+    fails("h5.open: argument 'path': expected a string without a zero byte, where C's strings end, got string \"a\\0b.h5\"",
+      moho.h5.open, "a\0b.h5", "r")
     fails("read: argument 'path': expected a string without a zero byte", moho.read, "/dev/null\0.npy")
     fails("write: argument 'path': expected a string without a zero byte", moho.write, "x\0.npy", moho.ones{ shape = 2, device = "cpu" })
-    fails("plot.image: argument 'file': expected a string without a zero byte", moho.plot.image, moho.ones{ shape = { 3, 4 }, device = "cpu" }, { file = "x\0.png" })
+    fails("plot.image: argument 'file': expected a string without a zero byte", moho.plot.image,
+      moho.ones{ shape = { 3, 4 }, device = "cpu" }, { file = "x\0.png" })
     fails("read: option 'path': expected the path of a dataset %(string without zero bytes%)", moho.read, "absent.h5", { path = "/a\0b" })
   end)
 end)

@@ -140,7 +140,8 @@ describe("the host", function()
       assert.equal(0, (run { "-e", "", env = "LUA_INIT='error(1)'" }))
     end)
     it("ignores what the library itself reads with -E, too", function()
-      local code = "local C = require 'ffi'.C require 'ffi'.cdef 'char *getenv(const char *);' print(C.getenv 'MOHO_ISA' == nil, C.getenv 'MOHO_MODULES' == nil)"
+      local code = "local C = require 'ffi'.C " ..
+        "require 'ffi'.cdef 'char *getenv(const char *);' print(C.getenv 'MOHO_ISA' == nil, C.getenv 'MOHO_MODULES' == nil)"
       local env = "MOHO_ISA=generic MOHO_MODULES=/tmp"
       assert.equal("false\tfalse\n", (select(2, run { "-e", code, env = env })))
       assert.equal("true\ttrue\n", (select(2, run { "-E", "-e", code, env = env })))

@@ -593,7 +593,8 @@ describe("operators and data of any scale", function()
   end
   local function solve(method, dtype, a, y, damp, complex, device)
     local A = array(method == "cg" and spd or numbers(7, 5, complex), dtype) * a
-    local o = { A = moho.matrix{ A = A, dtype = dtype, device = device }, y = (array(vector(method == "cg" and 6 or 7, complex), dtype) * y):to(device), niter = 20 }
+    local o = { A = moho.matrix{ A = A, dtype = dtype, device = device }, niter = 20 }
+    o.y = (array(vector(method == "cg" and 6 or 7, complex), dtype) * y):to(device)
     if method ~= "cg" then o.damp = damp * a end
     return moho[method](o)
   end

@@ -83,7 +83,7 @@ local wrap = schema.fn{
   args = { { "ptr", "any", need = true, help = "FFI pointer, array or light userdata" }, shape_arg, dtype_arg,
            { "device", "device", default = "cpu", help = "where the memory is" }, { "strides", "numbers", help = "in elements; default: C order" },
            { "owner", "any", help = "what owns the memory" } },
-  returns = "array over that memory", errors = "null or misaligned pointers",
+  returns = "array over that memory", errors = "null or misaligned pointers, the host's memory or another device's as a CUDA device's",
   call = function(o)
     local p = o.ptr
     if type(p) == "cdata" then
@@ -327,8 +327,8 @@ local function axes(a)
   })
 end
 
-method{ name = "array:dlpack", help = "The array for another library, without a copy: an FFI pointer to DLManagedTensorVersioned, or with \"unversioned\" to " ..
-          "DLManagedTensor. Whoever takes it calls its deleter, once, from any thread; until then it holds the memory, also without the array and after " ..
+method{ name = "array:dlpack", help = "The array for another library, without a copy: an FFI pointer to DLManagedTensorVersioned, or with " ..
+          "\"unversioned\" to DLManagedTensor. Whoever takes it calls its deleter, once, from any thread; until then it holds the memory, also without the array and after " ..
           "the program's Lua is gone. What was queued on the array's device is complete.",
         args = { { "kind", "string", choices = kinds, default = "versioned", help = "the standard's interface 1.x or 0.x" } }, returns = "pointer",
         errors = "views that repeat their elements", source = "the DLPack standard",

@@ -89,7 +89,8 @@ static const int64_t *strides_of(lua_State *L, int i, const char *who, const moh
     lua_rawgeti(L, i, k + 1);
     double v = lua_tonumber(L, -1);
     if (lua_type(L, -1) != LUA_TNUMBER || v != floor(v) || fabs(v) > 9007199254740992.0)
-      lmoho_error(L, who, "argument 'strides': expected whole numbers of elements, got %s", lua_type(L, -1) == LUA_TNUMBER ? lua_tostring(L, -1) : luaL_typename(L, -1));
+      lmoho_error(L, who, "argument 'strides': expected whole numbers of elements, got %s",
+                  lua_type(L, -1) == LUA_TNUMBER ? lua_tostring(L, -1) : luaL_typename(L, -1));
     strides[k] = (int64_t)v;
     lua_pop(L, 1);
   }

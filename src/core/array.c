@@ -363,7 +363,8 @@ static moho_status fits(moho_dtype t, moho_scalar v)
   if (v.im != 0 && !moho_dtype_complex(t)) return moho_fail(MOHO_EINVAL, "a complex value into a %s array", moho_dtype_name(t));
   if (!moho_dtype_integer(t) || (v.re == floor(v.re) && v.re >= -most && v.re < most)) return MOHO_OK;
   if (isnan(v.re)) return moho_fail(MOHO_EINVAL, "not-a-number into an %s array, whose elements are whole numbers; use f32 or f64", moho_dtype_name(t));
-  if (v.re != floor(v.re)) return moho_fail(MOHO_EINVAL, "%.17g into an %s array, whose elements are whole numbers; round it, or use f32 or f64", v.re, moho_dtype_name(t));
+  if (v.re != floor(v.re))
+    return moho_fail(MOHO_EINVAL, "%.17g into an %s array, whose elements are whole numbers; round it, or use f32 or f64", v.re, moho_dtype_name(t));
   return moho_fail(MOHO_EINVAL, "%.17g is beyond the range of an %s array, 2^%d", v.re, moho_dtype_name(t), t == MOHO_I32 ? 31 : 63);
 }
 
