@@ -46,12 +46,15 @@ static const moho_backend *open_module(void)
   char path[PATH_MAX];
   void *module = NULL;
   snprintf(reason, sizeof reason, "the module moho-cuda.so is neither beside the program nor in %s", PKGLIBDIR);
-  for (int i = 0; i < 4 && !module; i++) {
-    if (!place(i, path, sizeof path)) continue;
-    module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!module) snprintf(reason, sizeof reason, "%s", dlerror());
+  int i = 0;
+  while (i < 4 && !place(i, path, sizeof path)) i++;
+  if (i == 4) return NULL;
+  /* The first that is there decides: another one in place of a broken one would hide it. */
+  module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!module) {
+    snprintf(reason, sizeof reason, "%s", dlerror());
+    return NULL;
   }
-  if (!module) return NULL;
   /* Never closed on success: the driver's threads run in it. */
   moho_cuda_module_fn *enter;
   *(void **)&enter = dlsym(module, "moho_cuda_module");
