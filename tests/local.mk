@@ -27,6 +27,8 @@ specs += %D%/ops_spec.lua
 specs += %D%/ops_axis_spec.lua
 specs += %D%/signal_spec.lua
 specs += %D%/solvers_spec.lua
+specs += %D%/sparse_spec.lua
+specs += %D%/checkpoint_spec.lua
 specs += %D%/plot_spec.lua
 specs += %D%/kirchhoff_spec.lua
 specs += %D%/eikonal_spec.lua
@@ -43,6 +45,7 @@ EXTRA_DIST += $(specs) %D%/samples.lua %D%/tap.h %D%/numbers.h %D%/dense.h %D%/v
 EXTRA_DIST += %D%/data/kirchhoff.h5 %D%/data/lsm.h5 %D%/data/operators.h5
 EXTRA_DIST += %D%/data/eikonal.h5 %D%/data/make_eikonal.py
 EXTRA_DIST += %D%/data/signal.h5 %D%/data/make_signal.py
+EXTRA_DIST += %D%/data/solvers.h5 %D%/data/make_solvers.py
 
 TEST_EXTENSIONS = .lua
 tap_driver = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh

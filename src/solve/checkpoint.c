@@ -55,7 +55,8 @@ enum { MAXITEM = 40 };
 static void number(item *t, const char *name, double v)
 {
   t->name = name;
-  snprintf(t->text, sizeof t->text, "%.17g", v);
+  snprintf(t->text, sizeof t->text, "%.15g", v);
+  if (strtod(t->text, NULL) != v) snprintf(t->text, sizeof t->text, "%.17g", v);
 }
 
 static void hashed(item *t, const char *name, uint64_t h)
@@ -204,13 +205,23 @@ static moho_status write_state(const moho_solver *s, moho_h5 *f)
   return moho_h5_set_attr(f, "/", "checksum", NULL, text, -1);
 }
 
-moho_status moho_checkpoint_save(moho_solver *s)
+static moho_status write_file(const moho_solver *s)
 {
   moho_h5 *f;
   MOHO_TRY(moho_h5_open(s->par->checkpoint, "w", &f));
   moho_status st = write_state(s, f);
   if (!st) return moho_h5_close(f);
   moho_h5_abandon(f);
+  return st;
+}
+
+/* Files stop at the stop flag; the state of a run that was interrupted is written all the same. */
+moho_status moho_checkpoint_save(moho_solver *s)
+{
+  bool stopped = moho_stopped();
+  moho_stop_set(false);
+  moho_status st = write_file(s);
+  if (stopped) moho_stop_set(true);
   return st;
 }
 

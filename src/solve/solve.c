@@ -415,9 +415,11 @@ moho_status moho_solver_next(moho_solver *s)
   s->s->at.iter++;
   MOHO_TRY(remember(s));
   limits(s);
-  MOHO_TRY(look(s));
+  moho_status st = look(s);
+  /* A monitor that was interrupted: the iteration is whole, and is kept. */
+  if (st && !((st == MOHO_ESTOP || st == MOHO_ECALLBACK) && moho_stopped())) return st;
   outside(s);
-  bool sound = *reason == MOHO_RUNNING || *reason == MOHO_CONVERGED || *reason == MOHO_NITER || *reason >= MOHO_INTERRUPTED;
+  bool sound = *reason <= MOHO_STALLED || *reason >= MOHO_INTERRUPTED;
   if (p->checkpoint && sound && (*reason || s->s->at.iter % (p->checkpoint_every > 0 ? p->checkpoint_every : 1) == 0))
     MOHO_TRY(moho_checkpoint_save(s));
   return MOHO_OK;
