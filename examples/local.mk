@@ -3,6 +3,11 @@ examplesdir = $(pkgdatadir)/examples
 dist_examples_DATA =
 dist_examples_DATA += %D%/lsm.lua
 dist_examples_DATA += %D%/stack_migration.lua
+dist_examples_DATA += %D%/deconvolution.lua
+dist_examples_DATA += %D%/poststack.lua
+dist_examples_DATA += %D%/interpolation_fk.lua
+dist_examples_DATA += %D%/denoise_tv.lua
+dist_examples_DATA += %D%/lsm_weights.lua
 
 examplesembeddir = $(examplesdir)/embed
 dist_examplesembed_DATA =

@@ -14,6 +14,7 @@ EXTRA_DIST += %D%/test-long
 EXTRA_DIST += %D%/demo
 EXTRA_DIST += %D%/gpu-check
 EXTRA_DIST += %D%/new-operator
+EXTRA_DIST += %D%/validate.py %D%/validate.lua
 EXTRA_DIST += %D%/bench %D%/bench.lua %D%/bench-pylops.py
 EXTRA_DIST += %D%/bench_kirchhoff.cu %D%/bench_kirchhoff.cuh
 EXTRA_DIST += %D%/bench_ops.lua %D%/bench_ops.py
