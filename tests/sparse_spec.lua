@@ -305,6 +305,7 @@ describe("cost", function()
       omp = { A = A, y = y, niter = n, niter_inner = 0, tol = 0 },
       split_bregman = { A = I, y = noisy, RegsL1 = { D }, epsRL1s = 0.5, niter = n, niter_inner = 1, niter_solver = 2, tol = 0 },
       power_iteration = { A = d, niter = n, tol = 0 },
+      cg = { A = A * A.H + moho.identity{ dims = 30, dtype = "f64", device = "cpu" } * 1e-7, y = y, niter = n, tol = 0 },
       lsqr = { A = d, y = noisy, niter = n, atol = 0, btol = 0, conlim = 0 }, cgls = { A = d, y = noisy, niter = n, tol = 0, damp = 1e-3 },
     }
   end
@@ -428,6 +429,7 @@ describe("misuse names what is wrong", function()
   it("arguments", function()
     refused({ "'threshold'", "soft, hard" }, "ista", { A = A, y = y, threshold = "firm" })
     refused({ "'SOp'", "(50)" }, "fista", { A = A, y = y, SOp = A })
+    refused({ "'decay'", "element 2", "string" }, "ista", { A = A, y = y, decay = { 1, "a" } })
     refused({ "'perc'" }, "ista", { A = A, y = y, perc = 101 })
     refused({ "'RegsL1'" }, "split_bregman", { A = A, y = y, epsRL1s = 1 })
     refused({ "'RegsL1'", "element 2", "number" }, "split_bregman", { A = A, y = y, RegsL1 = { D, 3 }, epsRL1s = 1 })
@@ -463,6 +465,56 @@ describe("misuse names what is wrong", function()
 end)
 
 describe("the best iterate", function()
+  -- A forward (adjoint) that gives not-a-numbers from its n-th call on.
+  local function spoilt(A, n, forward)
+    local count = { 0, 0 }
+    local function some(k, out)
+      count[k] = count[k] + 1
+      if forward == (k == 1) and count[k] >= n then out[1] = 0 / 0 end
+    end
+    return moho.func{ dims = A.shape[2], dimsd = A.shape[1], dtype = "f64", device = "cpu",
+      forward = function(p, q) A:apply(p, q); some(1, q) end, adjoint = function(q, p) A.H:apply(q, p); some(2, p) end }
+  end
+
+  it("comes back when not-a-numbers appear on the way", function()
+    local A, want = sparse_problem()
+    local y = A * want
+    local D = moho.first_derivative{ dims = 50, kind = "forward", dtype = "f64", device = "cpu" }
+    local all = { cgls = {}, lsqr = {}, ista = { alpha = 1e-3, tol = 0 }, fista = { alpha = 1e-3, tol = 0 }, irls = { niter_solver = 3 },
+      omp = { niter_inner = 3, tol = 0 }, split_bregman = { RegsL1 = { D }, epsRL1s = 0.5, niter_inner = 1, niter_solver = 3 } }
+    for method, o in pairs(all) do
+      for _, forward in ipairs{ true, false } do
+        o.A, o.y, o.niter = spoilt(A, 7, forward), y, 40
+        local x, info = moho[method](o)
+        assert.equal("nan", info.reason, method)
+        local n = x:norm()
+        assert.truthy(n == n and n < math.huge, method)
+        assert.truthy((y - A * x):norm() <= y:norm() * (1 + 1e-12), method)
+      end
+    end
+    local N = spoilt(A.H * A + moho.identity{ dims = 50, dtype = "f64", device = "cpu" }, 5, true)
+    local x, info = moho.cg{ A = N, y = A.H * y, niter = 40, tol = 0 }
+    assert.equal("nan", info.reason)
+    assert.truthy(x:norm() < math.huge)
+    assert.equal("nan", (select(2, moho.power_iteration{ A = N, niter = 40, tol = 0 })).reason)
+    assert.equal("nan", moho.lanczos{ A = N, niter = 40, tol = 0 }.reason)
+  end)
+
+  it("is kept at a breakdown", function()
+    local A, want = sparse_problem()
+    local y = A * want
+    local n = 0
+    local F = moho.func{ dims = 50, dimsd = 30, dtype = "f64", device = "cpu",
+      forward = function(p, q)
+        n = n + 1
+        if n < 3 then A:apply(p, q) else q:fill(0) end
+      end, adjoint = function(q, p) A.H:apply(q, p) end }
+    local x, info = moho.cgls{ A = F, y = y, niter = 20 }
+    assert.equal("breakdown", info.reason)
+    assert.equal(2, info.niter)
+    assert.near((y - A * x):norm(), info.rnorm, 1e-10)
+  end)
+
   it("comes back from a wrong adjoint", function()
     local A, want = sparse_problem()
     local y = A * want

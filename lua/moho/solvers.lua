@@ -56,6 +56,11 @@ local change = { "tol", "number", default = 1e-6, min = 0,
   help = "stop when an iteration changes x by less than tol ||x||; 0: off" }
 
 local function sparse(o)
+  if type(o.decay) == "table" then
+    for i, v in ipairs(o.decay) do
+      if type(v) ~= "number" then schema.fail("ista", "argument 'decay': expected a list of numbers, element %d is %s", i, schema.describe(v)) end
+    end
+  end
   return { threshold = o.threshold, percentile = o.threshold:find "percentile" ~= nil, alpha = o.alpha or 0,
     decay = type(o.decay) == "function" and sequence(o.decay, o.niter) or o.decay }
 end

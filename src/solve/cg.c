@@ -50,6 +50,7 @@ moho_status moho_cg_run(moho_solver *s)
   MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &p));
   MOHO_TRY(moho_solver_scratch(s, MOHO_ADJ, &q));
   if (s->par->m) MOHO_TRY(moho_solver_scratch(s, MOHO_FWD, &z));
+  MOHO_TRY(moho_solver_expect_worse(s));
   s->damp = 0;
   /* The residual may grow on the way by the root of the condition number, not by more than the precision can show. */
   s->growth = 10 / sqrt(s->eps);

@@ -41,7 +41,7 @@ static moho_status gradient(const moho_inner *in, const moho_array *z, double da
   return MOHO_OK;
 }
 
-moho_status moho_inner_run(const moho_inner *in, const moho_array *f, bool zero, moho_array *z, double damp, int niter,
+moho_status moho_inner_run(moho_inner *in, const moho_array *f, bool zero, moho_array *z, double damp, int niter,
                            double tol, double eps)
 {
   double k, first, qq, pp = 0, size = 0, rr;
@@ -53,20 +53,23 @@ moho_status moho_inner_run(const moho_inner *in, const moho_array *f, bool zero,
   }
   MOHO_TRY(gradient(in, z, zero ? 0 : damp, &k));
   first = k;
+  in->nan = !isfinite(k);
   MOHO_TRY(moho_array_copy(in->c, in->p));
-  for (int i = 0; i < niter && k > 0; i++) {
+  for (int i = 0; i < niter && k > 0 && !in->nan; i++) {
     if (moho_stopped()) return moho_fail(MOHO_ESTOP, "interrupted");
     MOHO_TRY(forward(in, in->p));
     MOHO_TRY(moho_vec_nrm2(NULL, in->q, &qq));
     if (damp > 0) MOHO_TRY(moho_vec_nrm2(NULL, in->p, &pp));
     double curve = qq * qq + damp * damp * pp * pp, a = k / curve, next;
-    if (!(curve > 0) || !isfinite(a)) return MOHO_OK; /* z is still good; the method sees what r is */
+    in->nan = !isfinite(curve);
+    if (in->nan || !(curve > 0) || !isfinite(a)) return MOHO_OK; /* without curvature z is as good as it gets */
     MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(a), in->p, MOHO_REAL(1), z));
     MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-a), in->q, MOHO_REAL(1), in->r));
     MOHO_TRY(gradient(in, z, damp, &next));
     MOHO_TRY(moho_vec_nrm2(NULL, in->r, &rr));
     size = fmax(size, rr > 0 ? sqrt(next) / rr : 0);
-    if (sqrt(next) <= tol * sqrt(first) || sqrt(next) <= eps * size * rr) break;
+    in->nan = !isfinite(next) || !isfinite(rr);
+    if (in->nan || sqrt(next) <= tol * sqrt(first) || sqrt(next) <= eps * size * rr) break;
     MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(1), in->c, MOHO_REAL(next / k), in->p));
     k = next;
   }

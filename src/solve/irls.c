@@ -90,13 +90,16 @@ moho_status moho_irls_run(moho_solver *s)
     MOHO_TRY(moho_array_copy(l.z, l.d));
     MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-1), s->x, MOHO_REAL(1), l.d));
     MOHO_TRY(moho_vec_nrm2(NULL, l.d, &change));
+    if (l.in.nan || !isfinite(change)) { /* x stays as it was */
+      out->reason = MOHO_NAN;
+      break;
+    }
     MOHO_TRY(moho_array_copy(l.z, s->x));
     MOHO_TRY(moho_vec_nrm2(NULL, s->x, &at->xnorm));
     MOHO_TRY(moho_solver_residual(s, false, s->x, s->r));
     MOHO_TRY(cost(s, &l));
     at->change = at->xnorm > 0 ? change / at->xnorm : change > 0 ? 1 : 0;
     if (change <= s->par->tol * at->xnorm) out->reason = MOHO_CONVERGED;
-    if (moho_solver_worse(s)) MOHO_TRY(moho_solver_hold(s, s->x, -1, l.d));
     MOHO_TRY(moho_solver_next(s));
   }
   return MOHO_OK;

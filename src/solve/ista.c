@@ -26,7 +26,10 @@ static moho_status vectors(moho_solver *s, ista *l)
   MOHO_TRY(moho_solver_vec(s, MOHO_FWD, &l->z));
   MOHO_TRY(moho_solver_scratch(s, MOHO_FWD, &l->d));
   l->rz = s->r;
-  if (l->fast) MOHO_TRY(moho_solver_vec(s, MOHO_ADJ, &l->rz));
+  if (l->fast) {
+    MOHO_TRY(moho_solver_vec(s, MOHO_ADJ, &l->rz));
+    MOHO_TRY(moho_solver_expect_worse(s));
+  }
   l->p = l->z;
   if (t) MOHO_TRY(moho_solver_array(s, c, type, n, true, &l->p));
   MOHO_TRY(moho_solver_array(s, c, moho_dtype_real(type), n, true, &l->a));
@@ -150,8 +153,12 @@ static moho_status step(moho_solver *s, ista *l)
   if (t) MOHO_TRY(moho_op_apply(t, NULL, MOHO_FWD, MOHO_REAL(1), false, l->p, l->z));
   MOHO_TRY(moho_array_copy(l->z, l->d));
   MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-1), s->x, MOHO_REAL(1), l->d));
-  MOHO_TRY(moho_array_copy(l->z, s->x));
   MOHO_TRY(moho_vec_nrm2(NULL, l->d, &change));
+  if (!isfinite(change)) { /* x stays as it was */
+    out->reason = MOHO_NAN;
+    return MOHO_OK;
+  }
+  MOHO_TRY(moho_array_copy(l->z, s->x));
   MOHO_TRY(moho_vec_nrm2(NULL, s->x, &at->xnorm));
   if (l->fast) MOHO_TRY(moho_array_copy(s->r, l->rz));
   MOHO_TRY(moho_solver_residual(s, false, s->x, s->r));
@@ -175,7 +182,7 @@ moho_status moho_ista_run(moho_solver *s)
   if (!s->resumed) MOHO_TRY(start(s, &l));
   while (!s->s->reason) {
     MOHO_TRY(step(s, &l));
-    MOHO_TRY(moho_solver_next(s));
+    if (s->s->reason != MOHO_NAN) MOHO_TRY(moho_solver_next(s));
   }
   return MOHO_OK;
 }

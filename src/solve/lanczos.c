@@ -154,16 +154,17 @@ moho_status moho_lanczos_run(moho_solver *s)
     if ((st = orthogonalise(&l))) break;
     num[0] = l.n;
     double b = l.t[2 * l.n - 1], high = at->value, low = at->low;
-    if (!isfinite(b)) at->rnorm = NAN;
-    else {
-      at->value = end(l.t, l.n, true);
-      at->low = end(l.t, l.n, false);
-      double e = l.n > 1 ? at->error : INFINITY, d = l.n > 1 ? at->low_error : INFINITY;
-      at->error = bound(b * last_component(l.t, l.n, at->value), e, high, at->value, s->eps);
-      at->low_error = bound(b * last_component(l.t, l.n, at->low), d, low, at->low, s->eps);
-      at->rnorm = at->r2norm = fmax(at->error, at->low_error);
-      at->change = fabs(at->value - high) / fabs(at->value);
+    if (!isfinite(b)) { /* the ends stay as they were */
+      out->reason = MOHO_NAN;
+      break;
     }
+    at->value = end(l.t, l.n, true);
+    at->low = end(l.t, l.n, false);
+    double e = l.n > 1 ? at->error : INFINITY, d = l.n > 1 ? at->low_error : INFINITY;
+    at->error = bound(b * last_component(l.t, l.n, at->value), e, high, at->value, s->eps);
+    at->low_error = bound(b * last_component(l.t, l.n, at->low), d, low, at->low, s->eps);
+    at->rnorm = at->r2norm = fmax(at->error, at->low_error);
+    at->change = fabs(at->value - high) / fabs(at->value);
     double tol = fmax(s->par->tol, s->eps);
     if (b == 0 || (at->error <= tol * fabs(at->value) && at->low_error <= tol * fabs(at->low)))
       out->reason = MOHO_CONVERGED;

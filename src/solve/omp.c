@@ -97,6 +97,10 @@ static moho_status refit(moho_solver *s, omp *l)
 {
   MOHO_TRY(moho_array_copy(s->x, l->z));
   MOHO_TRY(moho_inner_run(&l->in, l->y, false, l->z, 0, s->par->niter_inner, s->par->tol_inner, s->eps));
+  if (l->in.nan) { /* x stays as it was */
+    s->s->reason = MOHO_NAN;
+    return MOHO_OK;
+  }
   MOHO_TRY(moho_array_copy(l->z, s->x));
   return moho_array_copy(l->in.r, s->r);
 }
@@ -124,6 +128,7 @@ moho_status moho_omp_run(moho_solver *s)
     if (used.re == 0) l.columns++;
     MOHO_TRY(moho_array_set(l.used, &j, MOHO_REAL(1)));
     MOHO_TRY(s->par->niter_inner ? refit(s, &l) : pursue(s, &l, j));
+    if (out->reason) break;
     MOHO_TRY(moho_vec_nrm2(NULL, s->r, &at->rnorm));
     at->r2norm = at->rnorm;
     at->value = l.columns;

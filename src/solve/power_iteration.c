@@ -21,6 +21,10 @@ moho_status moho_power_iteration_run(moho_solver *s)
     MOHO_TRY(moho_op_apply(s->a, NULL, MOHO_FWD, MOHO_REAL(1), false, s->x, w));
     MOHO_TRY(moho_vec_dot(NULL, s->x, w, &d));
     MOHO_TRY(moho_vec_nrm2(NULL, w, &n));
+    if (!isfinite(n) || !isfinite(d.re)) { /* x and its value stay as they were */
+      out->reason = MOHO_NAN;
+      break;
+    }
     double last = at->value;
     at->value = d.re;
     at->rnorm = at->r2norm = sqrt(fmax(n * n - d.re * d.re, 0)); /* ||A x - value x|| with ||x|| = 1 */
@@ -29,7 +33,7 @@ moho_status moho_power_iteration_run(moho_solver *s)
     if (n == 0) { /* A x = 0: an eigenvector already, of the eigenvalue 0 */
       at->change = 0;
       out->reason = MOHO_CONVERGED;
-    } else if (isfinite(n)) {
+    } else {
       MOHO_TRY(moho_array_copy(w, s->x));
       MOHO_TRY(moho_vec_scale(NULL, MOHO_REAL(1 / n), s->x));
       if (at->change <= s->par->tol) out->reason = MOHO_CONVERGED;

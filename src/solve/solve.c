@@ -317,6 +317,11 @@ bool moho_solver_worse(const moho_solver *s)
   return !s->held && s->s->nhistory && s->low_at.iter == at->iter && !(at->r2norm <= s->lowest);
 }
 
+moho_status moho_solver_expect_worse(moho_solver *s)
+{
+  return moho_array_new(s->x->ctx, s->x->type, &s->x->shape, &s->best);
+}
+
 /* Made when a run first gets worse, as ordinary ones never do. Without memory for it x stays the last iterate. */
 moho_status moho_solver_hold(moho_solver *s, const moho_array *x, double c, const moho_array *p)
 {

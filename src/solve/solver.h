@@ -63,6 +63,8 @@ moho_status moho_solver_next(moho_solver *s);
 /* Before moho_solver_next, with the new r2norm in s->s->at: the iterate before was the lowest so far and this one is
    not lower. x + c p (p may be NULL) is that one then, for moho_solver_hold. */
 bool moho_solver_worse(const moho_solver *s);
+/* For methods in which a rise is nothing unusual: memory for it now. */
+moho_status moho_solver_expect_worse(moho_solver *s);
 moho_status moho_solver_hold(moho_solver *s, const moho_array *x, double c, const moho_array *p);
 
 /* r = y - A x, afresh: one forward, none with x = 0. */
@@ -71,14 +73,16 @@ moho_status moho_solver_residual(moho_solver *s, bool zero, const moho_array *x,
 moho_status moho_solver_precondition(moho_solver *s, const moho_array *z, moho_array *v, double *zv);
 /* A few steps of conjugate gradients for the methods that solve least squares within an iteration:
    min ||wl (f - A wr z)||^2 + damp^2 ||z||^2 from the z given, wl and wr diagonal or NULL (ones). Nothing but the stop
-   flag is looked at (MOHO_ESTOP). r is f's residual afterwards, weighted. */
+   flag is looked at (MOHO_ESTOP). r is f's residual afterwards, weighted. What is not finite ends it, with `nan`: z is
+   good for nothing then. */
 typedef struct moho_inner {
   moho_op *a;
+  bool nan;
   const moho_array *wl, *wr;
   moho_array *r, *q, *c, *p, *t; /* t: with wr */
 } moho_inner;
 moho_status moho_inner_make(moho_solver *s, moho_op *a, bool right, moho_inner *in);
-moho_status moho_inner_run(const moho_inner *in, const moho_array *f, bool zero, moho_array *z, double damp, int niter,
+moho_status moho_inner_run(moho_inner *in, const moho_array *f, bool zero, moho_array *z, double damp, int niter,
                            double tol, double eps);
 /* The largest eigenvalue of A'A from below within `tol`, and a bound on its error; u, v: model vectors, w: a data
    vector, all scratch. */
