@@ -28,11 +28,11 @@ static void cpu_kirchhoff_free(moho_kirchhoff *k)
 {
   if (!k) return;
   free(k->corner), free(k->tile), free(k->shift), free(k->bad);
-  free(k->pos[0]);
+  free(k->pos[0]), free(k->cell[0]);
   free(k->first), free(k->rec), free(k->row);
   free(k->batch), free(k->lane_row);
   free(k->vel);
-  moho_array_unref(k->trav[0]), moho_array_unref(k->trav[1]);
+  for (int i = 0; i < 2; i++) moho_array_unref(k->trav[i]), moho_array_unref(k->amp[i]);
   moho_block_unref(k->memory);
   free(k);
 }
@@ -73,8 +73,12 @@ static moho_status describe(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   k->nside = d->shared ? d->ns : d->ns + d->nr;
   k->ntraces = d->ntraces;
   k->nt = d->nt, k->t0 = d->t0, k->dt = d->dt;
-  k->aperture = d->aperture, k->amin = d->amin, k->amax = d->amax;
-  for (int i = 0; i < 20; i++) k->taper[i] = i ? (1 + cos(acos(-1) * (i - 1) / 19)) / 2 : 1;
+  k->lateral = (moho_kirchhoff_limit){d->aperture, false, d->amin, d->amax};
+  k->angle = d->angle, k->offset = d->offset;
+  k->aperture = k->lateral.on || k->offset.on;
+  k->three = d->three, k->dynamic = d->dynamic, k->eps = d->eps;
+  kir_steps(k->steps);
+  k->parts = kir_parts(k->dynamic, k->three, k->angle.on);
   k->isa = choose_isa(d->type);
   k->lanes = k->isa->lanes;
   /* four vectors and the next sample may be read behind the last one; an odd number of lines, so that rows do not all
@@ -86,17 +90,20 @@ static moho_status describe(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   size_t side = (size_t)k->nside;
   k->vel = copy(d->vel, (size_t)d->nvel * sizeof *d->vel);
   k->pos[0] = malloc((side ? side : 1) * 3 * sizeof(double));
-  if (!k->vel || !k->pos[0]) return moho_fail(MOHO_ENOMEM, "out of memory for %zu positions", side);
+  k->cell[0] = malloc((side ? side : 1) * 2 * sizeof(double));
+  if (!k->vel || !k->pos[0] || !k->cell[0]) return moho_fail(MOHO_ENOMEM, "out of memory for %zu positions", side);
   for (int i = 0; i < 3; i++) {
     k->pos[i] = k->pos[0] + (size_t)i * side;
     memcpy(k->pos[i], d->src + i * d->ns, (size_t)d->ns * sizeof(double));
     if (!d->shared) memcpy(k->pos[i] + d->ns, d->rec + i * d->nr, (size_t)d->nr * sizeof(double));
   }
-  for (int i = 0; i < 2; i++)
-    if (d->trav[i]) {
-      k->trav[i] = (moho_array *)d->trav[i];
-      moho_array_ref(k->trav[i]);
-    }
+  for (int i = 0; i < 2; i++) {
+    k->cell[i] = k->cell[0] + (size_t)i * side;
+    for (size_t j = 0; j < side; j++) k->cell[i][j] = k->n[i] > 1 ? floor((k->pos[i][j] - k->o[i]) / k->d[i]) : 0;
+    k->trav[i] = (moho_array *)d->trav[i], k->amp[i] = (moho_array *)d->amp[i];
+    if (d->trav[i]) moho_array_ref(k->trav[i]);
+    if (d->amp[i]) moho_array_ref(k->amp[i]);
+  }
   k->far = (double)k->nt - (least_time(k) - k->t0 / 2) / k->dt;
   return MOHO_OK;
 }
@@ -147,13 +154,18 @@ static moho_status make_tables(moho_ctx *c, moho_kirchhoff *k)
 {
   size_t rows = (size_t)k->npatch * (size_t)k->nside, unit = k->type == MOHO_F32 ? 4 : 8;
   size_t rel = rows * (size_t)k->lanes * unit, ints = rows * 4, bits = k->masked ? rows * 2 : 0;
-  k->table_bytes = rel + 2 * ints + bits;
+  size_t weights = (size_t)k->parts * rel, lit = k->parts ? rows : 0;
+  k->table_bytes = rel + weights + 2 * ints + bits + lit;
   if (moho_block_new(c, k->table_bytes, &k->memory))
     return moho_fail_more(MOHO_ENOMEM, "travel times of %" PRId64 " positions at %" PRId64 " points take %.1f MiB",
                           k->nside, k->ni, (double)k->table_bytes / (1 << 20));
   char *p = k->memory->p;
-  k->rows = (kir_rows){ .rel = p, .base = (int32_t *)(p + rel), .height = (int32_t *)(p + rel + ints) };
-  if (k->masked) k->rows.ok = (uint16_t *)(p + rel + 2 * ints);
+  k->rows = (kir_rows){.rel = p};
+  for (int i = 0; i < k->parts; i++) k->rows.w[i] = p + (size_t)(i + 1) * rel;
+  p += rel + weights;
+  k->rows.base = (int32_t *)p, k->rows.height = (int32_t *)(p + ints);
+  if (k->masked) k->rows.ok = (uint16_t *)(p + 2 * ints);
+  if (k->parts) k->rows.lit = (uint8_t *)(p + 2 * ints + bits);
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < k->npatch; i++) {
     kir_geo g;
@@ -179,8 +191,8 @@ static moho_status cpu_kirchhoff_make(moho_ctx *c, const moho_kirchhoff_desc *d,
   }
   if (!st && k->stored) st = make_tables(c, k);
   for (int i = 0; i < 2; i++) {
-    moho_array_unref(k->trav[i]);       /* the tables have it all now                      */
-    k->trav[i] = NULL;
+    moho_array_unref(k->trav[i]), moho_array_unref(k->amp[i]); /* the tables have it all now */
+    k->trav[i] = k->amp[i] = NULL;
   }
   if (st) cpu_kirchhoff_free(k);
   else *plan = k;
@@ -253,12 +265,21 @@ static moho_status cpu_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on,
   return MOHO_OK;
 }
 
+static moho_status cpu_kirchhoff_illumination(const moho_kirchhoff *k, moho_lane *on, const double *e, void *m,
+                                              void *work)
+{
+  (void)on;
+  k->isa->illumination(k, e, m, work, k->isa->work(k, MOHO_ADJ, k->type == MOHO_F64), team(k));
+  return MOHO_OK;
+}
+
 const struct moho_kirchhoff_kernels moho_cpu_kirchhoff = {
-  .make = cpu_kirchhoff_make,
-  .free = cpu_kirchhoff_free,
-  .table_bytes = cpu_kirchhoff_bytes,
-  .ld = cpu_kirchhoff_ld,
-  .work = cpu_kirchhoff_work,
-  .forward = cpu_kirchhoff_forward,
-  .adjoint = cpu_kirchhoff_adjoint,
+    .make = cpu_kirchhoff_make,
+    .free = cpu_kirchhoff_free,
+    .table_bytes = cpu_kirchhoff_bytes,
+    .ld = cpu_kirchhoff_ld,
+    .work = cpu_kirchhoff_work,
+    .forward = cpu_kirchhoff_forward,
+    .adjoint = cpu_kirchhoff_adjoint,
+    .illumination = cpu_kirchhoff_illumination,
 };

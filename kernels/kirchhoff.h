@@ -1,4 +1,4 @@
-/* The Kirchhoff kernel set: tables from a description, and the two sums over them.
+/* The Kirchhoff kernel set: tables from a description, and the sums over them.
 
    rows of data: forward  s[trace, k] += m[i] (1-f) w, s[trace, k+1] += m[i] f w;  adjoint the transpose,
    tau = (Ts[i] + Tr[i] - t0) / dt, k = floor(tau), f = tau - k, used for 0 <= tau <= nt-1. The wavelet is not here: the
@@ -21,6 +21,12 @@ typedef enum moho_kirchhoff_mode {
   MOHO_KIRCHHOFF_BYOT
 } moho_kirchhoff_mode;
 
+/* A limit with a taper: weight 1 below min, tapered from there, 0 from max on; hard: 1 up to max. */
+typedef struct moho_kirchhoff_limit {
+  bool on, hard;
+  double min, max;
+} moho_kirchhoff_limit;
+
 /* What an operator computes, checked. Pointers are to host memory and needed only while the plan is made. */
 typedef struct moho_kirchhoff_desc {
   moho_dtype type;                      /* f32 or f64                                             */
@@ -39,6 +45,13 @@ typedef struct moho_kirchhoff_desc {
   const moho_array *trav[2];            /* byot: (points, ns), (points, nr), f32 or f64, on the operator's context */
   bool aperture;                        /* lateral aperture amin .. amax                          */
   double amin, amax;
+  /* weights; angles are from the slopes of the times, those of trav or those of straight rays */
+  bool three;                  /* 3-D: y was given                                       */
+  bool dynamic;                /* amplitudes and obliquity                               */
+  double eps;                  /* added to straight distances in amplitudes              */
+  const moho_array *amp[2];    /* the user's amplitudes instead, like trav               */
+  moho_kirchhoff_limit angle;  /* of a ray from the vertical, radians                    */
+  moho_kirchhoff_limit offset; /* of source and receiver in cells over the point's row, from 1 */
 } moho_kirchhoff_desc;
 
 typedef struct moho_kirchhoff moho_kirchhoff;   /* tables and what goes with them: the backend's own */
@@ -56,6 +69,9 @@ struct moho_kirchhoff_kernels {
      there already and only the padding is cleared. */
   moho_status (*adjoint)(const moho_kirchhoff *plan, moho_lane *on, const void *d, int64_t shift, void *rows,
                          double alpha, bool add, void *m, void *work);
+  /* m[i] = sum over traces of w^2 ((1-f)^2 e[k] + 2 f (1-f) e[n + k] + f^2 e[k+1]), e (2, n = nt+1) in double on the
+     plan's context: the diagonal of A' E A for a tridiagonal E. Takes the adjoint's work memory. */
+  moho_status (*illumination)(const moho_kirchhoff *plan, moho_lane *on, const double *e, void *m, void *work);
 };
 
 #ifdef __cplusplus

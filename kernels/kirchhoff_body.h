@@ -6,6 +6,7 @@
 #include "kirchhoff_isa.h"
 
 #include "kirchhoff_rows.h"
+#include "kirchhoff_aperture.h"
 
 /* ---- what both directions need ------------------------------------------------------ */
 
@@ -43,6 +44,7 @@ static kir_rows own_rows(const moho_kirchhoff *k, int64_t n, char **work)
 #include "kirchhoff_adjoint.h"
 #include "kirchhoff_forward.h"
 #include "kirchhoff_double.h"
+#include "kirchhoff_illumination.h"
 
 static size_t work(const moho_kirchhoff *k, moho_dir dir, bool wide)
 {
@@ -55,6 +57,14 @@ static size_t work(const moho_kirchhoff *k, moho_dir dir, bool wide)
 }
 
 const kir_isa KIR_TABLE = {
-  .name = KIR_NAME, .lanes = L, .times = times, .row = make_row, .work = work,
-  .forward = forward, .adjoint = adjoint, .forward64 = forward64, .adjoint64 = adjoint64,
+    .name = KIR_NAME,
+    .lanes = L,
+    .times = times,
+    .row = make_row,
+    .work = work,
+    .forward = forward,
+    .adjoint = adjoint,
+    .forward64 = forward64,
+    .adjoint64 = adjoint64,
+    .illumination = illumination,
 };

@@ -30,6 +30,8 @@ static void cuda_kirchhoff_free(moho_kirchhoff *k)
 static moho_status limits(const moho_kirchhoff_desc *d)
 {
   int64_t nside = d->ns + d->nr, most = d->type == MOHO_F32 ? 1 << 26 : 1 << 20;
+  if (d->dynamic || d->angle.on || d->offset.on)
+    return moho_fail(MOHO_EINVAL, "dynamic, angleaperture and aperture have no kernels on cuda; use device = \"cpu\"");
   for (int i = 0; i < 3; i++)
     if (d->n[i] > INT32_MAX / 2)
       return moho_fail(MOHO_EINVAL, "expected fewer than 2^30 image points along an axis on cuda");

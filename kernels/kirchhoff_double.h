@@ -47,17 +47,23 @@ static void gather64(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, 
 {
   const int64_t *ts = (const int64_t *)r->rel + is * L, *tr = (const int64_t *)r->rel + ir * L;
   int where = where64(k, r, patch, is, ir);
-  if (where == 1 && in == 1) {
+  if (where == 1 && in == ALL) {
     for (int l = 0; l < L; l++) {
       int64_t t = ts[l] + tr[l];
       const double *p = d + (t >> KIR_FRAC64);
       sum[l] += p[0] + (double)(t & mask64) * 0x1p-40 * (p[1] - p[0]);
     }
+  } else if (where == 1) {
+    for (int l = 0; l < L; l++) {
+      int64_t t = ts[l] + tr[l];
+      const double *p = d + (t >> KIR_FRAC64);
+      sum[l] += w[l] * (p[0] + (double)(t & mask64) * 0x1p-40 * (p[1] - p[0]));
+    }
   } else if (where) {
     for (int l = 0; l < L; l++) {
       int64_t at;
       double f;
-      if (sample64(k, r, is, ir, l, &at, &f)) sum[l] += (in == 2 ? w[l] : 1) * (d[at] + f * (d[at + 1] - d[at]));
+      if (sample64(k, r, is, ir, l, &at, &f)) sum[l] += (in == SOME ? w[l] : 1) * (d[at] + f * (d[at + 1] - d[at]));
     }
   }
 }
@@ -79,7 +85,7 @@ static void adjoint64(const moho_kirchhoff *k, const double *d, double alpha, bo
       for (int64_t s = 0; s < k->ns; s++)
         for (int64_t e = k->first[s]; e < k->first[s + 1]; e++) {
           int64_t r = k->rec[e];
-          int in = k->aperture ? aperture(k, &w.geo, s, r, wt) : 1;
+          int in = whole_weight(k, &w.r, &w.geo, row + s, row + k->roff + r, s, r, wt);
           if (in) gather64(k, &w.r, p, row + s, row + k->roff + r, d + k->row[e] * k->ld, in, wt, sum);
         }
       for (int l = 0; l < L; l++)
@@ -93,11 +99,13 @@ static void spread64(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, 
 {
   const int64_t *ts = (const int64_t *)r->rel + is * L, *tr = (const int64_t *)r->rel + ir * L;
   int where = where64(k, r, patch, is, ir);
-  if (where == 1 && in == 1) {
+  double v[KIR_LANES];
+  for (int l = 0; l < L; l++) v[l] = in == SOME ? x[l] * w[l] : x[l];
+  if (where == 1) {
     for (int l = 0; l < L; l++) {
       int64_t t = ts[l] + tr[l];
-      double *p = y + (t >> KIR_FRAC64), second = x[l] * ((double)(t & mask64) * 0x1p-40);
-      p[0] += x[l] - second;
+      double *p = y + (t >> KIR_FRAC64), second = v[l] * ((double)(t & mask64) * 0x1p-40);
+      p[0] += v[l] - second;
       p[1] += second;
     }
   } else if (where) {
@@ -105,9 +113,8 @@ static void spread64(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, 
       int64_t at;
       double f;
       if (!sample64(k, r, is, ir, l, &at, &f)) continue;
-      double v = in == 2 ? x[l] * w[l] : x[l];
-      y[at] += v - v * f;
-      y[at + 1] += v * f;
+      y[at] += v[l] - v[l] * f;
+      y[at + 1] += v[l] * f;
     }
   }
 }
@@ -131,7 +138,7 @@ static void spread_chunk64(const moho_kirchhoff *k, double_work *w, int64_t firs
       if (!k->stored && s != last) make_row(k, &w->geo, p, s, &w->r, s);
       if (!k->stored) make_row(k, &w->geo, p, k->roff + r, &w->r, k->roff + r);
       last = s;
-      int in = k->aperture ? aperture(k, &w->geo, s, r, wt) : 1;
+      int in = whole_weight(k, &w->r, &w->geo, row + s, row + k->roff + r, s, r, wt);
       if (in) spread64(k, &w->r, p, row + s, row + k->roff + r, x, in, wt, w->y + (e - first) * (k->nt + 1));
     }
   }

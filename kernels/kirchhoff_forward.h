@@ -12,7 +12,8 @@ typedef struct forward_work {
   uint32_t *v;                          /* [point][lane]: the traces' part of the time, from their own start */
   uint32_t *vmin, *vmax, *lo, *hi;      /* [point]: over the lanes; rows of its pair       */
   uint32_t *c;                          /* [point]: the common source's part, less the pair's first row */
-  float *x, *w;                         /* the model; [point][lane] weights               */
+  float *x, *w;                         /* the model; [point][lane] weights of a source's apertures */
+  float *leg[3], *value; /* [point][lane]: the lanes' part of the legs' weights; the model under all weights */
   uint16_t *ok;                         /* [point]: usable lanes                           */
   float *window, *y;                    /* [row][lane]; traces, L for each source and one for what belongs nowhere */
   int64_t ldy;
@@ -31,7 +32,9 @@ static forward_work forward_scratch(const moho_kirchhoff *k, char **work)
   w.c = (uint32_t *)take(work, points * 4);
   w.x = (float *)take(work, points * 4);
   w.ok = (uint16_t *)take(work, points * 2);
-  w.w = (float *)take(work, points * L * 4);
+  w.w = k->aperture ? (float *)take(work, points * L * 4) : NULL;
+  for (int i = 0; i < k->parts; i++) w.leg[i] = (float *)take(work, points * L * 4);
+  w.value = k->parts || k->aperture ? (float *)take(work, points * L * 4) : NULL;
   w.window = (float *)take(work, (size_t)(KIR_WINDOW + 2 * L) * L * 4);
   w.ldy = (k->nt + 2 * KIR_PAD + 31) / 32 * 32 + 16;
   w.y = (float *)take(work, (size_t)(KIR_BATCH * L + 1) * (size_t)w.ldy * 4);
@@ -46,6 +49,7 @@ typedef struct tile_spread {
   forward_work *w;
   int64_t patch;
   int n;                                /* patches                                         */
+  kir_box box;
   int64_t ir[KIR_TILE][KIR_LANES], is[KIR_TILE][KIR_LANES];   /* rows of receivers and of sources */
   int64_t start[KIR_LANES], span;       /* samples: of each lane; rows of the widest       */
   bool usual;                           /* no unusable points, no coarse rows, small enough */
@@ -58,7 +62,10 @@ static void find_rows(tile_spread *q)
   int sources = b->mixed ? b->n : b->nsrc;
   for (int a = 0; a < q->n; a++) {
     int64_t patch = q->patch + a;
-    if (!k->stored || k->aperture) moho_kir_geo(k, patch, &q->w->geo[a]);
+    if (!k->stored || k->aperture) {
+      moho_kir_geo(k, patch, &q->w->geo[a]);
+      q->box = a ? both_boxes(&q->box, &q->w->geo[a].box) : q->w->geo[a].box;
+    }
     for (int l = 0; l < b->n; l++) {
       q->ir[a][l] = k->stored ? patch * k->nside + k->roff + b->rec[l] : (a * 2) * L + l;
       if (!k->stored) make_row(k, &q->w->geo[a], patch, k->roff + b->rec[l], &q->w->r, q->ir[a][l]);
@@ -81,6 +88,11 @@ static void ask_for_rows(const tile_spread *q, int64_t patch, int64_t end, int p
   for (; patch < end; patch++) {
     for (int l = part; l < b->n; l += b->nsrc) __builtin_prefetch(rel + (patch * k->nside + k->roff + b->rec[l]) * L);
     for (int l = part; l < sources; l += b->nsrc) __builtin_prefetch(rel + (patch * k->nside + b->src[l]) * L);
+    for (int i = 0; i < k->parts; i++) {
+      const float *w = k->rows.w[i];
+      for (int l = part; l < b->n; l += b->nsrc) __builtin_prefetch(w + (patch * k->nside + k->roff + b->rec[l]) * L);
+      for (int l = part; l < sources; l += b->nsrc) __builtin_prefetch(w + (patch * k->nside + b->src[l]) * L);
+    }
     if (part) continue;
     __builtin_prefetch(k->rows.base + patch * k->nside + k->roff + b->rec[0]);
     __builtin_prefetch(k->rows.height + patch * k->nside + k->roff + b->rec[0]);
@@ -137,12 +149,42 @@ static void transpose_lanes(tile_spread *q)
   }
 }
 
+/* The lanes' numbers of the legs' weights, transposed: the receivers', or whole weights where each lane has a source of
+   its own. False when all are 0. */
+static bool transpose_weights(tile_spread *q)
+{
+  const moho_kirchhoff *k = q->k;
+  const kir_batch *b = q->b;
+  const kir_rows *r = &q->w->r;
+  bool lit = false;
+  for (int a = 0; a < q->n; a++)
+    for (int l = 0; l < b->n; l++) lit |= r->lit[q->ir[a][l]] && (!b->mixed || r->lit[q->is[a][l]]);
+  for (int i = 0; lit && i < (b->mixed ? 1 : k->parts); i++)
+    for (int a = 0; a < q->n; a++) {
+      vf row[L];
+      for (int l = 0; l < L; l++) {
+        int lane = l < b->n ? l : b->n - 1;
+        if (b->mixed) {
+          double w[KIR_LANES];
+          for (int p = 0; p < L; p++) w[p] = 1;
+          leg_weights(k, r, q->is[a][lane], q->ir[a][lane], w);
+          for (int p = 0; p < L; p++) row[l][p] = (float)w[p];
+        } else {
+          row[l] = f_load((const float *)r->w[i] + q->ir[a][lane] * L);
+        }
+      }
+      f_transpose(row);
+      for (int p = 0; p < L; p++) f_store(q->w->leg[i] + (a * L + p) * L, row[p]);
+    }
+  return lit;
+}
+
 /* ---- points into windows -------------------------------------------------------------- */
 
-#define PAIR_POINT(ROWS, AT)                                                                                           \
+#define PAIR_POINT(ROWS, AT, VALUE)                                                                                    \
   {                                                                                                                    \
     vu t = u_all(c[AT]) + u_load(v + (AT)*L), row_of = t >> KIR_FRAC;                                                  \
-    vf value = f_all(x[AT]), second = f_part(value, f_fraction(t)), first = value - second;                            \
+    vf value = VALUE, second = f_part(value, f_fraction(t)), first = value - second;                                   \
     _Pragma("GCC unroll 16") for (int j = 0; j < ROWS; j++)                                                            \
     {                                                                                                                  \
       vm here = m_equal(row_of, u_all((uint32_t)j));                                                                   \
@@ -150,26 +192,26 @@ static void transpose_lanes(tile_spread *q)
       row[j + 1] = f_add_if(here, row[j + 1], second);                                                                 \
     }                                                                                                                  \
   }
-#define PAIRS(ROWS)                                                                                                  \
-  case ROWS:                                                                                                         \
-    for (int a = 0, i = pair; a < n; a++, i += L) {                                                                  \
-      float *p = window + lo[i] * L;                                                                                 \
-      vf row[ROWS + 1];                                                                                              \
-      _Pragma("GCC unroll 16") for (int j = 0; j <= ROWS; j++) row[j] = f_load(p + j * L);                           \
-      PAIR_POINT(ROWS, i)                                                                                            \
-      PAIR_POINT(ROWS, i + 1)                                                                                        \
-      _Pragma("GCC unroll 16") for (int j = 0; j <= ROWS; j++) f_store(p + j * L, row[j]);                           \
-    }                                                                                                                \
+#define PAIRS(ROWS, VALUE)                                                                                             \
+  case ROWS:                                                                                                           \
+    for (int a = 0, i = pair; a < n; a++, i += L) {                                                                    \
+      float *p = window + lo[i] * L;                                                                                   \
+      vf row[ROWS + 1];                                                                                                \
+      _Pragma("GCC unroll 16") for (int j = 0; j <= ROWS; j++) row[j] = f_load(p + j * L);                             \
+      PAIR_POINT(ROWS, i, VALUE(i))                                                                                    \
+      PAIR_POINT(ROWS, i + 1, VALUE(i + 1))                                                                            \
+      _Pragma("GCC unroll 16") for (int j = 0; j <= ROWS; j++) f_store(p + j * L, row[j]);                             \
+    }                                                                                                                  \
     break;
 
 /* Any number of rows. */
-static void spread_pair(const forward_work *w, int i)
+static void spread_pair(const forward_work *w, int i, bool weighted)
 {
   vu row_of[2], step = u_all(0);
   vf first[2], second[2];
   for (int u = 0; u < 2; u++) {
     vu t = u_all(w->c[i + u]) + u_load(w->v + (i + u) * L);
-    vf value = f_all(w->x[i + u]);
+    vf value = weighted ? f_load(w->value + (i + u) * L) : f_all(w->x[i + u]);
     row_of[u] = t >> KIR_FRAC;
     second[u] = f_part(value, f_fraction(t));
     first[u] = value - second[u];
@@ -190,32 +232,36 @@ static void spread_pair(const forward_work *w, int i)
   f_store(p, now);
 }
 
-static void spread_pairs(const forward_work *w, int n, const uint32_t *rows)
-{
-  const uint32_t *v = w->v, *c = w->c, *lo = w->lo;
-  const float *x = w->x;
-  float *window = w->window;
-  for (int pair = 0; pair < L; pair += 2)
-    switch (rows[pair]) {
-      case 1:
-      PAIRS(2)
-      PAIRS(3)
-      PAIRS(4)
-      PAIRS(5)
-      PAIRS(6)
-      PAIRS(7)
-      PAIRS(8)
-      case 9:
-      PAIRS(10)
-      case 11:
-      PAIRS(12)
-      default:
-        for (int a = 0; a < n; a++) spread_pair(w, a * L + pair);
-    }
-}
+#define ONE_FOR_ALL(i) f_all(x[i])
+#define ONE_EACH(i) f_load(x + (i)*L)
+#define SPREAD_PAIRS(NAME, X, VALUE, WEIGHTED)                                                                         \
+  static void NAME(const forward_work *w, int n, const uint32_t *rows)                                                 \
+  {                                                                                                                    \
+    const uint32_t *v = w->v, *c = w->c, *lo = w->lo;                                                                  \
+    const float *x = w->X;                                                                                             \
+    float *window = w->window;                                                                                         \
+    for (int pair = 0; pair < L; pair += 2) switch (rows[pair]) {                                                      \
+      case 1:                                                                                                          \
+        PAIRS(2, VALUE)                                                                                                \
+        PAIRS(3, VALUE)                                                                                                \
+        PAIRS(4, VALUE)                                                                                                \
+        PAIRS(5, VALUE)                                                                                                \
+        PAIRS(6, VALUE)                                                                                                \
+        PAIRS(7, VALUE)                                                                                                \
+        PAIRS(8, VALUE)                                                                                                \
+      case 9:                                                                                                          \
+        PAIRS(10, VALUE)                                                                                               \
+      case 11:                                                                                                         \
+        PAIRS(12, VALUE)                                                                                               \
+      default:                                                                                                         \
+        for (int a = 0; a < n; a++) spread_pair(w, a *L + pair, WEIGHTED);                                             \
+      }                                                                                                                \
+  }
+SPREAD_PAIRS(spread_pairs, x, ONE_FOR_ALL, false)
+SPREAD_PAIRS(spread_weighted_pairs, value, ONE_EACH, true)
 
-/* Single points with a lane's own weight, only where the index is inside the record. */
-static void spread_weighted(const tile_spread *q, int64_t source_start, bool weighted)
+/* Single points, only where the index is inside the record. */
+static void spread_singly(const tile_spread *q, int64_t source_start, bool weighted)
 {
   const forward_work *w = q->w;
   vi none, last;
@@ -226,8 +272,7 @@ static void spread_weighted(const tile_spread *q, int64_t source_start, bool wei
   }
   for (int i = 0; i < q->n * L; i++) {
     vu t = u_all(w->c[i]) + u_load(w->v + i * L), row_of = t >> KIR_FRAC, absolute = row_of + u_all(w->lo[i]);
-    vf value = f_all(w->x[i]);
-    if (weighted) value *= f_load(w->w + i * L);
+    vf value = weighted ? f_load(w->value + i * L) : f_all(w->x[i]);
     vf second = f_part(value, f_fraction(t)), first = value - second;
     vm in = m_less(none - 1, (vi)absolute) &
             (m_less((vi)absolute, last) | (m_equal(absolute, (vu)last) & m_equal(t << (32 - KIR_FRAC), u_all(0))));
@@ -245,21 +290,56 @@ static void spread_weighted(const tile_spread *q, int64_t source_start, bool wei
 
 /* ---- one source of a batch --------------------------------------------------------------- */
 
-/* Weights of the aperture for source s: 0 when no point of the tile is seen by any trace, 1 when all are by all, 2
- * otherwise. */
+/* The apertures' weights for source `which`: NONE when no trace sees a point of the tile, ALL when each sees all with
+   weight 1, SOME: they are in w->w. */
 static int weigh(const tile_spread *q, int which)
 {
   const moho_kirchhoff *k = q->k;
-  int all = 1, none = 1;
-  double one[KIR_LANES];
-  for (int a = 0; a < q->n; a++)
-    for (int l = 0; l < L; l++) {
-      int lane = l < q->b->n ? l : q->b->n - 1;
-      int in = aperture(k, &q->w->geo[a], q->b->src[q->b->mixed ? lane : which], q->b->rec[lane], one);
-      all &= in == 1, none &= in == 0;
-      for (int i = 0; i < L; i++) q->w->w[(a * L + i) * L + l] = in == 2 ? (float)one[i] : (float)in;
+  const kir_batch *b = q->b;
+  uint8_t in[KIR_LANES];
+  int all = ALL, some = NONE;
+  if (!b->mixed) classify(k, &q->box, b->src[which], b->rec, b->n, in);
+  for (int l = 0; l < b->n; l++) {
+    if (b->mixed) classify(k, &q->box, b->src[l], b->rec + l, 1, in + l);
+    all &= in[l], some |= in[l];
+  }
+  if (some == NONE || all == ALL) return some & all;
+  memset(q->w->w, 0, (size_t)(q->n * L * L) * sizeof *q->w->w);
+  for (int l = 0; l < b->n; l++)
+    for (int a = 0; a < q->n && in[l]; a++) {
+      double one[KIR_LANES];
+      float *to = q->w->w + a * L * L + l;
+      if (in[l] == SOME) aperture(k, &q->w->geo[a], b->src[b->mixed ? l : which], b->rec[l], one);
+      for (int i = 0; i < L; i++) to[i * L] = in[l] == SOME ? (float)one[i] : 1;
     }
-  return none ? 0 : all ? 1 : 2;
+  return SOME;
+}
+
+/* The model under the weights of source `which`, for each point and lane. own: also those of the apertures. */
+static void weigh_model(const tile_spread *q, int which, bool own)
+{
+  const forward_work *w = q->w;
+  const int parts = q->b->mixed && q->k->parts ? 1 : q->k->parts;
+  for (int a = 0; a < q->n; a++) {
+    const float *s[3] = {NULL};
+    for (int i = 0; i < parts && !q->b->mixed; i++) s[i] = (const float *)w->r.w[i] + q->is[a][which] * L;
+    for (int l = 0; l < L; l++) {
+      int i = a * L + l;
+      vf v = f_all(w->x[i]);
+      if (parts == 1) v *= f_load(w->leg[0] + i * L) * f_all(s[0] ? s[0][l] : 1);
+      if (parts == 2)
+        v = f_fma(f_all(w->x[i] * s[0][l]), f_load(w->leg[0] + i * L),
+                  f_all(w->x[i] * s[1][l]) * f_load(w->leg[1] + i * L));
+      if (parts == 3) {
+        vf p = f_load(w->leg[0] + i * L), t = f_load(w->leg[1] + i * L), u = f_load(w->leg[2] + i * L);
+        vf re = f_fma(f_all(s[0][l]), p, f_fma(f_all(s[1][l]), t, f_all(s[2][l]) * u));
+        vf im = f_all(s[1][l]) * u - f_all(s[2][l]) * t;
+        v *= f_sqrt(f_fma(re, re, im * im));
+      }
+      if (own) v *= f_load(w->w + i * L);
+      f_store(w->value + i * L, v);
+    }
+  }
 }
 
 static void usable_lanes(const tile_spread *q, int which)
@@ -277,20 +357,17 @@ static void usable_lanes(const tile_spread *q, int which)
 }
 
 /* Times too far apart for a window: straight into the traces. */
-static void spread_points(const tile_spread *q, int which, float *y)
+static void spread_points(const tile_spread *q, int which, bool weighted, float *y)
 {
   const moho_kirchhoff *k = q->k;
   for (int a = 0; a < q->n; a++)
     for (int l = 0; l < q->b->n; l++) {
       int lane = q->b->mixed ? l : which;
-      double wide[KIR_LANES];
-      int in = k->aperture ? aperture(k, &q->w->geo[a], q->b->src[lane], q->b->rec[l], wide) : 1;
       float *row = y + l * q->w->ldy + KIR_PAD;
-      for (int i = 0; in && i < L; i++) {
+      for (int i = 0; i < L; i++) {
         int64_t at;
-        float f, x = q->w->x[a * L + i];
+        float f, x = weighted ? q->w->value[(a * L + i) * L + l] : q->w->x[a * L + i];
         if (x == 0 || !sample(k, &q->w->r, q->patch + a, q->is[a][lane], q->ir[a][l], i, &at, &f)) continue;
-        if (in == 2) x *= (float)wide[i];
         row[at] += x - x * f;
         row[at + 1] += x * f;
       }
@@ -349,31 +426,39 @@ static void add_window(const tile_spread *q, int64_t source_start, int64_t rows,
 static void spread_source(const tile_spread *q, int which)
 {
   const forward_work *w = q->w;
+  const moho_kirchhoff *k = q->k;
   float *y = w->y + (int64_t)which * L * w->ldy;
   uint32_t rows[KIR_LANES];
-  int64_t start, lowest = INT64_MAX, highest = INT64_MIN, used = 0;
-  bool coarse = false;
-  for (int a = 0; a < q->n; a++) coarse |= q->k->shift[q->patch + a] != 0;
+  int64_t start = 0, lowest = INT64_MAX, highest = INT64_MIN, used = 0;
+  bool coarse = false, lit = !k->parts || q->b->mixed;
+  for (int a = 0; a < q->n && !lit; a++) lit |= w->r.lit[q->is[a][which]];
+  if (!lit) return;
+  for (int a = 0; a < q->n; a++) coarse |= k->shift[q->patch + a] != 0;
   if (!coarse) used = start_source(q, which, &start, rows);
-  if (!used) {
-    spread_points(q, which, y);
-    return;
-  }
-  for (int l = 0; l < q->b->n; l++) {
+  for (int l = 0; l < q->b->n && used; l++) {
     if (q->start[l] + start < lowest) lowest = q->start[l] + start;
     if (q->start[l] + start > highest) highest = q->start[l] + start;
   }
-  if (lowest >= q->k->nt || highest + used < 0) return;
-  int weights = q->k->aperture ? weigh(q, which) : 1;
-  if (!weights) return;
-  bool inside = lowest >= 0 && highest + used - 2 < q->k->nt - 1;
+  if (used && (lowest >= k->nt || highest + used < 0)) return;
+  int in = k->aperture ? weigh(q, which) : ALL;
+  if (in == NONE) return;
+  bool weighted = k->parts || in == SOME;
+  if (weighted) weigh_model(q, which, in == SOME);
+  if (!used) {
+    spread_points(q, which, weighted, y);
+    return;
+  }
+  bool inside = lowest >= 0 && highest + used - 2 < k->nt - 1;
   int64_t padded = (used + L - 1) / L * L;
   memset(w->window, 0, (size_t)padded * L * sizeof *w->window);
-  if (inside && weights == 1 && q->usual) {
-    spread_pairs(w, q->n, rows);
+  if (inside && q->usual) {
+    if (weighted)
+      spread_weighted_pairs(w, q->n, rows);
+    else
+      spread_pairs(w, q->n, rows);
   } else {
     if (w->r.ok) usable_lanes(q, which);
-    spread_weighted(q, start, weights == 2);
+    spread_singly(q, start, weighted);
   }
   add_window(q, start, padded, y);
 }
@@ -434,6 +519,7 @@ static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool 
         if (!some) continue;
         memcpy(w.x, x, (size_t)q.n * L * sizeof *x);
         find_rows(&q);
+        if (k->parts && !transpose_weights(&q)) continue;
         start_lanes(&q);
         if (q.span <= KIR_WINDOW) transpose_lanes(&q);
         for (int s = 0; s < q.b->nsrc; s++) {

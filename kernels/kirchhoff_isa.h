@@ -35,6 +35,7 @@ static inline vf f_add_if(vm m, vf a, vf b) { return (vf)_mm512_mask_add_ps((__m
 static inline vf f_choose(vm m, vf yes, vf no) { return (vf)_mm512_mask_blend_ps(m, (__m512)no, (__m512)yes); }
 static inline vu u_min(vu a, vu b) { return (vu)_mm512_min_epu32((__m512i)a, (__m512i)b); }
 static inline vu u_max(vu a, vu b) { return (vu)_mm512_max_epu32((__m512i)a, (__m512i)b); }
+static inline vf f_sqrt(vf a) { return (vf)_mm512_sqrt_ps((__m512)a); }
 static inline vf f_fma(vf a, vf b, vf c) { return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
 /* v times the fraction, from 1 + the fraction. */
 static inline vf f_part(vf v, vf one_more) { return (vf)_mm512_fmsub_ps((__m512)v, (__m512)one_more, (__m512)v); }
@@ -58,6 +59,7 @@ static inline vf f_choose(vm m, vf yes, vf no) { return (vf)((m & (vi)yes) | (~m
 #if defined KIR_AVX2
 static inline vu u_min(vu a, vu b) { return (vu)_mm256_min_epu32((__m256i)a, (__m256i)b); }
 static inline vu u_max(vu a, vu b) { return (vu)_mm256_max_epu32((__m256i)a, (__m256i)b); }
+static inline vf f_sqrt(vf a) { return (vf)_mm256_sqrt_ps((__m256)a); }
 static inline vf f_fma(vf a, vf b, vf c) { return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
 static inline vf f_part(vf v, vf one_more) { return (vf)_mm256_fmsub_ps((__m256)v, (__m256)one_more, (__m256)v); }
 #else
@@ -70,6 +72,11 @@ static inline vu u_max(vu a, vu b)
 {
   vi m = a < b;
   return ((vu)m & b) | (~(vu)m & a);
+}
+static inline vf f_sqrt(vf a)
+{
+  for (int l = 0; l < L; l++) a[l] = sqrtf(a[l]);
+  return a;
 }
 static inline vf f_fma(vf a, vf b, vf c) { return a * b + c; }
 static inline vf f_part(vf v, vf one_more) { return v * (one_more - 1); }

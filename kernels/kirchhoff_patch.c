@@ -86,10 +86,11 @@ void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g)
   for (int i = 0; i < 3; i++) {
     int64_t left = k->n[i] - c[i];
     g->n[i] = left < k->p[i] ? (int)left : k->p[i];
-    g->lo[i] = k->o[i] + (double)c[i] * k->d[i];
-    g->hi[i] = k->o[i] + (double)(c[i] + g->n[i] - 1) * k->d[i];
+    g->box.lo[i] = k->o[i] + (double)c[i] * k->d[i];
+    g->box.hi[i] = k->o[i] + (double)(c[i] + g->n[i] - 1) * k->d[i];
   }
-  g->deeplo = INFINITY, g->deephi = 0;
+  g->box.top = c[2], g->box.bottom = c[2] + g->n[2] - 1;
+  g->box.deeplo = INFINITY, g->box.deephi = 0;
   for (int l = 0; l < k->lanes; l++) {
     int q[3] = { l / k->p[1] % k->p[0], l % k->p[1], l / (k->p[1] * k->p[0]) };
     int64_t i[3];
@@ -102,10 +103,11 @@ void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g)
     g->y[l] = k->o[0] + (double)i[0] * k->d[0];
     g->x[l] = k->o[1] + (double)i[1] * k->d[1];
     g->z[l] = k->o[2] + (double)i[2] * k->d[2];
-    g->v[l] = k->mode == MOHO_KIRCHHOFF_BYOT ? 0 : velocity(k, i[2], g->at[l]);
+    g->row[l] = i[2];
+    g->v[l] = k->nvel ? velocity(k, i[2], g->at[l]) : 0;
     if (k->mode != MOHO_KIRCHHOFF_TIME) continue;
     g->deep[l] = fmax(g->v[l] * g->z[l] / 2, g->v[l] * k->d[2] / 2);
-    g->deeplo = fmin(g->deeplo, g->deep[l]);
-    g->deephi = fmax(g->deephi, g->deep[l]);
+    g->box.deeplo = fmin(g->box.deeplo, g->deep[l]);
+    g->box.deephi = fmax(g->box.deephi, g->deep[l]);
   }
 }

@@ -8,7 +8,7 @@
 #ifndef MOHO_KIRCHHOFF_PLAN_H
 #define MOHO_KIRCHHOFF_PLAN_H
 
-#include "kirchhoff.h"
+#include "kirchhoff_weights.h"
 
 enum {
   KIR_LANES = 16,    /* of the widest vectors                                        */
@@ -35,6 +35,8 @@ typedef struct kir_rows {
   void *rel;                            /* uint32_t or int64_t [row][lanes]                       */
   int32_t *base, *height;               /* samples: floor of the smallest, to floor of the largest */
   uint16_t *ok;                         /* a bit for each usable point, or NULL: all are          */
+  void *w[3];                           /* numbers of the legs' weights, float or double [row][lanes] */
+  uint8_t *lit;                         /* some of the row's weights are not 0                    */
 } kir_rows;
 
 struct kir_isa;
@@ -55,6 +57,7 @@ struct moho_kirchhoff {
   int64_t ns, nr, nside, roff;          /* receiver r is side roff + r                            */
   double *pos[3];                       /* of the sides                                           */
   int64_t ntraces, *first;              /* traces of source s: first[s] .. first[s+1]-1           */
+  int64_t most;                         /* traces of one source, at most                          */
   int32_t *rec;                         /* their receivers, and rows of data                      */
   int64_t *row;
   int64_t nbatch, *lane_row;
@@ -65,14 +68,25 @@ struct moho_kirchhoff {
   double *vel;
   int64_t nvel;
   moho_array *trav[2];
-  bool aperture;
-  double amin, amax, taper[20];
+  bool aperture; /* some limit of a trace at a point: lateral or offset    */
+  bool three, dynamic;
+  moho_kirchhoff_limit angle, offset, lateral;
+  double eps, steps[KIR_STEPS];
+  moho_array *amp[2];
+  int parts;                            /* numbers of a leg's weight, 0 to 3                      */
+  double *cell[2];                      /* of the sides: cells along y and x from the first point */
   bool stored, masked;                  /* tables are kept; some of their points are unusable     */
   kir_rows rows;
   size_t table_bytes;
   moho_block *memory;
   int slots;                            /* threads there is work memory for                       */
 };
+
+/* What points of the image span: bounds for the apertures. */
+typedef struct kir_box {
+  double lo[3], hi[3], deeplo, deephi;
+  int64_t top, bottom; /* rows along z                                           */
+} kir_box;
 
 /* A patch's points: what times and aperture are computed from. */
 typedef struct kir_geo {
@@ -81,7 +95,8 @@ typedef struct kir_geo {
   bool in[KIR_LANES];
   double y[KIR_LANES], x[KIR_LANES], z[KIR_LANES];
   double v[KIR_LANES], deep[KIR_LANES]; /* velocity; time mode: v t / 2, at least v dt / 2        */
-  double lo[3], hi[3], deeplo, deephi;
+  int64_t row[KIR_LANES];               /* along z                                                */
+  kir_box box;
 } kir_geo;
 
 /* The inner loops, compiled for one instruction set. */
@@ -101,6 +116,7 @@ typedef struct kir_isa {
                     int64_t ldy, double *image, char *work, size_t slot, int threads);
   void (*adjoint64)(const moho_kirchhoff *k, const double *d, double alpha, bool add, double *m, char *work,
                     size_t slot, int threads);
+  void (*illumination)(const moho_kirchhoff *k, const double *e, void *m, char *work, size_t slot, int threads);
 } kir_isa;
 
 extern const kir_isa moho_kir_generic;

@@ -1,5 +1,4 @@
-/* Times of a patch's points, their rows in the tables' formats, and the weights of the aperture. Part of
- * kirchhoff_body.h. */
+/* Times of a patch's points and the weights of legs there, in the tables' formats. Part of kirchhoff_body.h. */
 
 static inline double entry(const moho_array *a, int64_t i, int64_t j)
 {
@@ -60,6 +59,68 @@ static void row64(const double *t, double least, const kir_rows *r, int64_t at)
   r->height[at] = (int32_t)((hi >> KIR_FRAC64) - (lo >> KIR_FRAC64));
 }
 
+/* ---- weights of legs ------------------------------------------------------------------- */
+
+static double raw_time(const moho_kirchhoff *k, int64_t side, double v, const int64_t at[3])
+{
+  if (k->trav[0]) {
+    bool rec = side >= k->ns;
+    return entry(k->trav[rec], (at[0] * k->n[1] + at[1]) * k->n[2] + at[2], rec ? side - k->roff : side);
+  }
+  double square = 0;
+  for (int i = 0; i < 3; i++) {
+    double d = k->o[i] + (double)at[i] * k->d[i] - k->pos[i][side];
+    square += d * d;
+  }
+  return sqrt(square) / v;
+}
+
+/* dT/d(axis): central differences, one-sided at the image's edges. Along an axis of one point, which the operator
+   allows for straight rays only, the ray's own slope. */
+static double slope(const moho_kirchhoff *k, int64_t side, double v, const int64_t at[3], int axis)
+{
+  int64_t lo[3], hi[3];
+  memcpy(lo, at, sizeof lo), memcpy(hi, at, sizeof hi);
+  if (k->n[axis] == 1) {
+    double t = raw_time(k, side, v, at);
+    return t > 0 ? (k->o[axis] - k->pos[axis][side]) / (v * v * t) : 0;
+  }
+  if (at[axis] > 0) lo[axis]--;
+  if (at[axis] < k->n[axis] - 1) hi[axis]++;
+  return (raw_time(k, side, v, hi) - raw_time(k, side, v, lo)) / ((double)(hi[axis] - lo[axis]) * k->d[axis]);
+}
+
+static double amplitude(const moho_kirchhoff *k, const kir_geo *g, int64_t side, int l)
+{
+  if (k->amp[0]) {
+    bool rec = side >= k->ns;
+    return entry(k->amp[rec], g->at[l], rec ? side - k->roff : side) * sqrt(2 / g->v[l]);
+  }
+  double y = g->y[l] - k->pos[0][side], x = g->x[l] - k->pos[1][side], z = g->z[l] - k->pos[2][side];
+  return kir_amplitude(k->three, sqrt(x * x + y * y + z * z), k->eps, g->v[l]);
+}
+
+static void weigh_row(const moho_kirchhoff *k, const kir_geo *g, unsigned ok, int64_t side, const kir_rows *r,
+                      int64_t row)
+{
+  bool lit = false;
+  for (int l = 0; l < L; l++) {
+    int64_t at[3] = {g->at[l] / k->n[2] / k->n[1], g->at[l] / k->n[2] % k->n[1], g->at[l] % k->n[2]};
+    double slopes[3], w[3] = {0};
+    for (int i = 0; i < 3; i++) slopes[i] = i || k->three ? slope(k, side, g->v[l], at, i) : 0;
+    if (ok >> l & 1)
+      kir_leg(k->dynamic, k->three, k->angle, k->steps, slopes, k->dynamic ? amplitude(k, g, side, l) : 1, w);
+    for (int i = 0; i < k->parts; i++) {
+      if (k->type == MOHO_F32)
+        ((float *)r->w[i])[row * L + l] = (float)w[i];
+      else
+        ((double *)r->w[i])[row * L + l] = w[i];
+      lit |= w[i] != 0;
+    }
+  }
+  r->lit[row] = lit;
+}
+
 static void make_row(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, int64_t side, const kir_rows *r,
                      int64_t at)
 {
@@ -74,42 +135,5 @@ static void make_row(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, i
   if (k->type == MOHO_F32) row32(k, patch, t, least, r, at);
   else row64(t, least, r, at);
   if (r->ok) r->ok[at] = (uint16_t)ok;
-}
-
-/* ---- lateral aperture ------------------------------------------------------------------------ */
-
-static inline double aside(double lo, double hi, double at) { return at < lo ? lo - at : at > hi ? at - hi : 0; }
-static inline double larger(double a, double b) { return a > b ? a : b; }
-
-/* Weight of a trace at the patch's points: 0 none, 1 all of it, 2 as in w. The ratio is the lateral distance of
-   midpoint and point over depth; its weight is tapered from amin on and 0 from amax on. */
-static int aperture(const moho_kirchhoff *k, const kir_geo *g, int64_t s, int64_t r, double *w)
-{
-  enum { Y, X, Z };
-  const bool time = k->mode == MOHO_KIRCHHOFF_TIME;
-  const int64_t q = k->roff + r;
-  const double y = (k->pos[Y][s] + k->pos[Y][q]) / 2, x = (k->pos[X][s] + k->pos[X][q]) / 2,
-               z = (k->pos[Z][s] + k->pos[Z][q]) / 2;
-  const double ny = aside(g->lo[Y], g->hi[Y], y), nx = aside(g->lo[X], g->hi[X], x);
-  const double fy = larger(fabs(y - g->lo[Y]), fabs(y - g->hi[Y])), fx = larger(fabs(x - g->lo[X]), fabs(x - g->hi[X]));
-  const double deeplo = time ? g->deeplo : larger(g->lo[Z] - z, k->d[Z]),
-               deephi = time ? g->deephi : larger(g->hi[Z] - z, k->d[Z]);
-  /* bounds with a margin for rounding: what they leave open is decided point by point */
-  const double more = 1 + 1e-12, most = k->amax * deephi * more, least = k->amin * deeplo;
-  if (deephi > 0 && nx * nx + ny * ny > most * most) return 0;
-  if (least > 0 && (fx * fx + fy * fy) * more * more < least * least) return 1;
-  double ratio[KIR_LANES];
-  for (int l = 0; l < L; l++) {
-    double dx = g->x[l] - x, dy = g->y[l] - y, distance = sqrt(dx * dx + dy * dy),
-           depth = time ? g->deep[l] : larger(g->z[l] - z, k->d[Z]);
-    ratio[l] = depth > 0 ? distance / depth : distance > 0 ? INFINITY : 0;
-  }
-  int all = 1, none = 1;
-  for (int l = 0; l < L; l++) {
-    int i = (int)(20 * (ratio[l] - k->amin) / (k->amax - k->amin));
-    w[l] = !(ratio[l] < k->amax) ? 0 : ratio[l] < k->amin ? 1 : k->taper[i < 19 ? i : 19];
-    all &= w[l] == 1;
-    none &= w[l] == 0;
-  }
-  return all ? 1 : none ? 0 : 2;
+  if (k->parts) weigh_row(k, g, ok, side, r, at);
 }

@@ -41,6 +41,7 @@ static moho_status sort_traces(moho_kirchhoff *k)
     int64_t n = k->first[s + 1] - k->first[s];
     if (n > most) most = n;
   }
+  k->most = most;
   one *list = malloc((size_t)most * sizeof *list);
   if (!list) return moho_fail(MOHO_ENOMEM, "out of memory for a list of traces");
   for (int64_t s = 0; s < k->ns; s++) {

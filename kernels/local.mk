@@ -24,7 +24,7 @@ libmoho_la_SOURCES += %D%/dense_blas.c
 libmoho_la_SOURCES += %D%/axis_body.h
 libmoho_la_SOURCES += %D%/axis.c
 
-libmoho_la_SOURCES += %D%/kirchhoff.h
+libmoho_la_SOURCES += %D%/kirchhoff.h %D%/kirchhoff_weights.h
 libmoho_la_SOURCES += %D%/kirchhoff_plan.h
 libmoho_la_SOURCES += %D%/kirchhoff.c
 libmoho_la_SOURCES += %D%/kirchhoff_patch.c
@@ -42,6 +42,7 @@ noinst_LTLIBRARIES += libkirchhoff_generic.la
 libkirchhoff_generic_la_CFLAGS = $(kirchhoff_cflags) -Wno-psabi
 libkirchhoff_generic_la_SOURCES = %D%/kirchhoff_generic.c
 libkirchhoff_generic_la_SOURCES += %D%/kirchhoff_body.h %D%/kirchhoff_isa.h %D%/kirchhoff_rows.h
+libkirchhoff_generic_la_SOURCES += %D%/kirchhoff_aperture.h %D%/kirchhoff_illumination.h
 libkirchhoff_generic_la_SOURCES += %D%/kirchhoff_adjoint.h %D%/kirchhoff_forward.h %D%/kirchhoff_double.h
 libmoho_la_LIBADD += libkirchhoff_generic.la
 if X86_64

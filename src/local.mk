@@ -66,6 +66,7 @@ libmoho_la_SOURCES += %D%/ops/travel_times.c
 libmoho_la_SOURCES += %D%/ops/kirchhoff_geometry.c
 libmoho_la_SOURCES += %D%/ops/kirchhoff_times.c
 libmoho_la_SOURCES += %D%/ops/kirchhoff_wavelet.c
+libmoho_la_SOURCES += %D%/ops/kirchhoff_weights.c
 libmoho_la_SOURCES += %D%/ops/op_kirchhoff.c
 libmoho_la_SOURCES += %D%/ops/op_fft.c
 libmoho_la_SOURCES += %D%/ops/spectrum.h

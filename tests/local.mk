@@ -32,6 +32,7 @@ specs += %D%/checkpoint_spec.lua
 specs += %D%/plot_spec.lua
 specs += %D%/kirchhoff_spec.lua
 specs += %D%/eikonal_spec.lua
+specs += %D%/kirchhoff_weights_spec.lua
 
 LDADD = libmoho.la
 check_PROGRAMS += $(c_tests)

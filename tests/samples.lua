@@ -397,6 +397,9 @@ samples.kirchhoff = {
   { "time migration, an aperture", function()
     return survey{ mode = "time", z = { 0, 0.005, 0.01, 0.015, 0.02, 0.025 }, lateral_aperture = 0.8 }
   end },
+  { "dynamic, all limits", function()
+    return survey{ dynamic = true, angleaperture = { 40, 85 }, aperture = 4, lateral_aperture = 2 }
+  end },
   dtypes = { "f32", "f64" },
   bad = {
     { "missing argument 'x'", { z = { 0, 1 } } },

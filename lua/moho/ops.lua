@@ -92,6 +92,11 @@ method{ name = "operator:apply", help = "y = A x into an existing array, without
         call = core.op_apply }
 method{ name = "operator:todense", help = "The matrix, (prod dimsd, prod dims), column by column; for small operators and tests.", args = {}, returns = "array",
         call = core.op_todense }
+method{ name = "operator:illumination", args = {}, returns = "array of A.dims, in its dtype, on its device",
+        help = "The diagonal of A.H A of a Kirchhoff operator: the squared weights with which each image point is seen, after the wavelet. Divided " ..
+          "by it, a migration has about the amplitudes of the model; as M of a solver it is a preconditioner.",
+        errors = "operators of other classes",
+        call = core.op_illumination }
 method{ name = "operator:free", help = "Gives the operator's memory back at once (parts still used by other operators stay).", args = {}, returns = "nothing",
         call = core.op_free }
 

@@ -486,6 +486,17 @@ static int op_todense(lua_State *L)
   return 1;
 }
 
+static int op_illumination(lua_State *L)
+{
+  moho_op *a = lmoho_toop(L, 1, "operator:illumination", "self");
+  moho_array **d = lmoho_newarray(L);
+  lmoho_origin(L);
+  moho_status st = moho_op_illumination(a, d);
+  moho_array_origin(NULL);
+  lmoho_check(L, st, "operator:illumination");
+  return 1;
+}
+
 /* dottest(A, seed, tol): ok, error, tol, forward re, im, adjoint re, im */
 static int op_dottest(lua_State *L)
 {
@@ -591,6 +602,7 @@ void lmoho_open_op(lua_State *L)
 {
   static const luaL_Reg f[] = {
     { "op_new", op_new }, { "op_classes", op_classes }, { "op_get", op_get }, { "op_apply", op_apply }, { "op_todense", op_todense }, { "op_dottest", op_dottest },
+    { "op_illumination", op_illumination },
     { "op_tree", op_tree }, { "op_line", op_line }, { "op_free", op_free }, { "op_methods", op_methods }, { NULL, NULL },
   };
   static const luaL_Reg meta[] = {

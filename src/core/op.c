@@ -285,6 +285,23 @@ out:
   return st;
 }
 
+moho_status moho_op_illumination(moho_op *a, moho_array **out)
+{
+  moho_lane *on;
+  moho_array *d;
+  if (!a->cls->illumination)
+    return moho_fail(MOHO_EINVAL, "%s has no illumination; it is made by Kirchhoff operators (of a sum or a stack: add up its parts')",
+                     a->cls->title);
+  MOHO_TRY(moho_ctx_lane(a->dom_ctx, 0, &on));
+  MOHO_TRY(moho_array_new(a->dom_ctx, a->dom_type, &a->dom, &d));
+  moho_op_ref(a);
+  moho_status st = a->cls->illumination(a, on, d);
+  moho_op_unref(a);
+  if (st) moho_array_unref(d);
+  else *out = d;
+  return st;
+}
+
 /* ---- print --------------------------------------------------------------------------- */
 
 static size_t append(char *buf, size_t size, size_t n, const char *text)

@@ -61,6 +61,7 @@ typedef struct moho_opclass {
   void (*work)(const moho_op *op, moho_dir dir, moho_work *w);   /* NULL: none; adds what apply takes  */
   moho_status (*apply)(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
                        const moho_array *x, moho_array *y);      /* y (+)= alpha A x, contiguous       */
+  moho_status (*illumination)(moho_op *op, moho_lane *on, moho_array *d);   /* NULL: not offered; diagonal of A'A, contiguous, of the model's type */
   int (*child)(const moho_op *op, int i, const moho_op **c, moho_dir *dir);   /* 1 while there is an i-th */
   void (*describe)(const moho_op *op, char *buf, size_t size);   /* NULL, or more words for print      */
   void (*fini)(moho_op *op);                              /* what init made; parameters go by themselves */
@@ -112,6 +113,7 @@ MOHO_API moho_status moho_op_power(moho_op *a, int p, moho_op **ap);
 MOHO_API moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
                                    const moho_array *x, moho_array *y);
 MOHO_API moho_status moho_op_todense(moho_op *a, moho_array **m);
+MOHO_API moho_status moho_op_illumination(moho_op *a, moho_array **d);          /* diagonal of A.H A, of classes that offer it */
 /* |<Au, v> - <u, A'v>| over ||Au|| ||v|| with v = Au/||Au|| + noise, and the same from the other side; the larger. */
 typedef struct moho_dot { double error, tol; moho_scalar fwd, adj; } moho_dot;
 MOHO_API moho_status moho_op_dottest(moho_op *a, uint64_t seed, double tol, moho_dot *d);

@@ -70,17 +70,24 @@ static moho_status read_traces(kirchhoff *k, kirchhoff_making *m)
   return MOHO_OK;
 }
 
+moho_status moho_kirchhoff_read_limit(const char *name, const moho_numbers *a, moho_kirchhoff_limit *limit)
+{
+  if (a->off || a->n == 0) return MOHO_OK;
+  if (a->n > 2) return moho_fail_arg(name, "expected a number or a pair {min, max}, got %d numbers", a->n);
+  double max = a->v[a->n - 1], min = a->n == 1 ? 0.8 * max : a->v[0];
+  if (!(isfinite(max) && max > 0))
+    return moho_fail_arg(name, "expected a number above 0, got %g", moho_survey_shown(max));
+  if (!(min >= 0 && min <= max))
+    return moho_fail_arg(name, "expected a pair with 0 <= min <= max, got {%g, %g}", moho_survey_shown(min), max);
+  *limit = (moho_kirchhoff_limit){.on = true, .min = min, .max = max};
+  return MOHO_OK;
+}
+
 static moho_status read_aperture(const kirchhoff *k, moho_kirchhoff_desc *d)
 {
-  const moho_numbers *a = &k->lateral_aperture;
-  if (a->off || a->n == 0) return MOHO_OK;
-  if (a->n > 2)
-    return moho_fail_arg("lateral_aperture", "expected a number or a pair {min, max}, got %d numbers", a->n);
-  double max = a->v[a->n - 1], min = a->n == 1 ? 0.8 * max : a->v[0];
-  if (!(isfinite(max) && max > 0)) return moho_fail_arg("lateral_aperture", "expected a number above 0, got %g", max);
-  if (!(min >= 0 && min <= max))
-    return moho_fail_arg("lateral_aperture", "expected a pair with 0 <= min <= max, got {%g, %g}", min, max);
-  d->aperture = true, d->amin = min, d->amax = max;
+  moho_kirchhoff_limit limit = {.on = false};
+  MOHO_TRY(moho_kirchhoff_read_limit("lateral_aperture", &k->lateral_aperture, &limit));
+  d->aperture = limit.on, d->amin = limit.min, d->amax = limit.max;
   return MOHO_OK;
 }
 
@@ -88,6 +95,7 @@ moho_status moho_kirchhoff_geometry(kirchhoff *k, kirchhoff_making *m)
 {
   moho_kirchhoff_desc *d = &m->d;
   d->type = k->op.dom_type;
+  d->three = k->y != NULL;
   MOHO_TRY(read_axes(k, d));
   MOHO_TRY(moho_survey_positions("srcs", k->y ? 3 : 2, k->srcs, &m->src, &d->ns));
   MOHO_TRY(moho_survey_positions("recs", k->y ? 3 : 2, k->recs, &m->rec, &d->nr));

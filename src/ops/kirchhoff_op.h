@@ -12,12 +12,15 @@ typedef struct kirchhoff {
   moho_array *z, *x, *y, *t, *srcs, *recs, *vel, *wav;
   int64_t wavcenter;
   char *mode;
-  moho_arrays trav, traces;
-  bool wavfilter;
-  moho_numbers lateral_aperture;
+  moho_arrays trav, amp, traces;
+  bool wavfilter, dynamic;
+  double amp_eps; /* init puts the survey's here                     */
+  moho_numbers lateral_aperture, aperture, angleaperture;
+  char *aperture_taper;
   /* made by init */
   moho_kirchhoff *plan;
   moho_conv *conv;                      /* NULL: the wavelet is one spike                  */
+  double *w;                            /* the wavelet, filtered                           */
   double spike;                         /* its value                                       */
   int64_t shift;                        /* samples it moves the data by                    */
   int64_t ntraces, nt, ni;
@@ -26,14 +29,23 @@ typedef struct kirchhoff {
 /* While the operator is made: the description, and the host arrays that it points into. */
 typedef struct kirchhoff_making {
   moho_kirchhoff_desc d;
-  moho_array *src, *rec, *isrc, *irec, *vel, *trav[2];
+  moho_array *src, *rec, *isrc, *irec, *vel, *trav[2], *amp[2];
 } kirchhoff_making;
 
 /* ops/kirchhoff_geometry.c: axes, positions, traces, aperture. */
 moho_status moho_kirchhoff_geometry(kirchhoff *k, kirchhoff_making *m);
+/* A limit {min, max}, or one number a for {0.8 a, a}; absent or false: none. */
+moho_status moho_kirchhoff_read_limit(const char *name, const moho_numbers *a, moho_kirchhoff_limit *limit);
 /* ops/kirchhoff_times.c: mode, velocity, tables of times. */
 moho_status moho_kirchhoff_times(kirchhoff *k, kirchhoff_making *m);
+/* A table (points, n) of the user's for the argument `name`, on the operator's context. */
+moho_status moho_kirchhoff_table(const kirchhoff *k, const char *name, const char *what, moho_array *a, int64_t n,
+                                 moho_array **own);
+/* ops/kirchhoff_weights.c: amplitudes, apertures of angles and offsets. */
+moho_status moho_kirchhoff_weights(kirchhoff *k, kirchhoff_making *m);
 /* ops/kirchhoff_wavelet.c: the convolution, or the spike. */
 moho_status moho_kirchhoff_wavelet(kirchhoff *k);
+/* Energies e (2, nt+1) of spikes after convolution: e[0, k] of one at sample k, e[1, k] the product with one at k+1. */
+void moho_kirchhoff_energies(const kirchhoff *k, double *e);
 
 #endif

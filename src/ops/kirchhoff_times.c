@@ -36,17 +36,19 @@ static moho_status choose_mode(const kirchhoff *k, moho_kirchhoff_mode *mode, bo
 
 /* ---- tables of the user ------------------------------------------------------------------- */
 
-static moho_status read_table(const kirchhoff *k, const char *what, moho_array *a, int64_t n, moho_array **own)
+moho_status moho_kirchhoff_table(const kirchhoff *k, const char *name, const char *what, moho_array *a, int64_t n,
+                                 moho_array **own)
 {
+  const char *thing = strcmp(name, "trav") == 0 ? "times" : "amplitudes";
   char text[160];
   if (a->shape.n != 2 || a->shape.d[0] != k->ni || a->shape.d[1] != n)
-    return moho_fail_arg("trav",
-                         "expected times (%" PRId64 ", %" PRId64
+    return moho_fail_arg(name,
+                         "expected %s (%" PRId64 ", %" PRId64
                          ") for the %s: a row for each image point, a column for each "
                          "position; got shape %s",
-                         k->ni, n, what, moho_shape_text(&a->shape, text, sizeof text));
+                         thing, k->ni, n, what, moho_shape_text(&a->shape, text, sizeof text));
   if (moho_dtype_complex(a->type))
-    return moho_fail_arg("trav", "expected real times, got %s", moho_dtype_name(a->type));
+    return moho_fail_arg(name, "expected real %s, got %s", thing, moho_dtype_name(a->type));
   if (a->ctx == k->op.dom_ctx && (a->type == MOHO_F32 || a->type == MOHO_F64)) {
     moho_array_ref(a);
     *own = a;
@@ -76,8 +78,8 @@ static moho_status read_tables(const kirchhoff *k, kirchhoff_making *m)
     return moho_fail_arg("trav", "expected {Ts, Tr}: one table serves both when 'srcs' and 'recs' are the same "
                          "positions");
   d->shared = same && (k->trav.n == 1 || k->trav.v[0] == k->trav.v[1]);
-  MOHO_TRY(read_table(k, "sources", k->trav.v[0], d->ns, &m->trav[0]));
-  if (!d->shared) MOHO_TRY(read_table(k, "receivers", k->trav.v[1], d->nr, &m->trav[1]));
+  MOHO_TRY(moho_kirchhoff_table(k, "trav", "sources", k->trav.v[0], d->ns, &m->trav[0]));
+  if (!d->shared) MOHO_TRY(moho_kirchhoff_table(k, "trav", "receivers", k->trav.v[1], d->nr, &m->trav[1]));
   d->trav[0] = m->trav[0], d->trav[1] = m->trav[1];
   return MOHO_OK;
 }
@@ -121,8 +123,10 @@ moho_status moho_kirchhoff_times(kirchhoff *k, kirchhoff_making *m)
   MOHO_TRY(choose_mode(k, &d->mode, &eikonal));
   if (d->mode == MOHO_KIRCHHOFF_BYOT && !eikonal) {
     MOHO_TRY(read_tables(k, m));
-    if (!k->vel) return MOHO_OK;
-    return moho_fail_arg("vel", "not used in mode \"byot\", where the times come from 'trav'; leave one of them out");
+    if (!k->vel || k->dynamic) return MOHO_OK;
+    return moho_fail_arg("vel",
+                         "not used in mode \"byot\", where the times come from 'trav'; leave one of them out, or pass "
+                         "dynamic = true, whose weights are divided by it");
   }
   MOHO_TRY(moho_survey_velocity(k->vel, &k->op.dom, &m->vel));
   d->vel = moho_array_data(m->vel), d->nvel = moho_array_size(m->vel);

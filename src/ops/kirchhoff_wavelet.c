@@ -75,7 +75,26 @@ moho_status moho_kirchhoff_wavelet(kirchhoff *k)
       st = filter(w, n, step, k->y != NULL);
     }
   }
+  if (!st && !(k->w = malloc((size_t)n * sizeof *w)))
+    st = moho_fail(MOHO_ENOMEM, "out of memory for a wavelet of %" PRId64 " samples", n);
+  if (!st) memcpy(k->w, w, (size_t)n * sizeof *w);
   if (!st) st = apply_as(k, w, n);
   moho_array_unref(h);
   return st;
+}
+
+/* The part of the wavelet that stays in the record, for a spike at sample k: m from c - k to nt - 1 - k + c. */
+void moho_kirchhoff_energies(const kirchhoff *k, double *e)
+{
+  const double *w = k->w;
+  const int64_t n = moho_array_size(k->wav), c = k->wavcenter - 1, nt = k->nt;
+  for (int64_t i = 0; i <= nt; i++) {
+    int64_t first = c - i > 0 ? c - i : 0, end = nt - i + c < n ? nt - i + c : n;
+    double one = 0, two = 0;
+    for (int64_t m = first; m < end && i < nt; m++) {
+      one += w[m] * w[m];
+      if (m > 0) two += w[m] * w[m - 1];
+    }
+    e[i] = one, e[nt + 1 + i] = i < nt - 1 ? two : 0;
+  }
 }

@@ -4,6 +4,7 @@
    sample is a factor and a shift of the spikes, so that case needs neither a second array of data nor a second pass. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include "ops/kirchhoff_op.h"
 
 static const struct moho_kirchhoff_kernels *kernels(const moho_op *op) { return op->dom_ctx->be->k->kirchhoff; }
@@ -12,6 +13,7 @@ static moho_status make(kirchhoff *k, kirchhoff_making *m)
 {
   MOHO_TRY(moho_kirchhoff_geometry(k, m));
   MOHO_TRY(moho_kirchhoff_times(k, m));
+  MOHO_TRY(moho_kirchhoff_weights(k, m));
   MOHO_TRY(moho_kirchhoff_wavelet(k));
   return kernels(&k->op)->make(k->op.dom_ctx, &m->d, &k->plan);
 }
@@ -28,7 +30,7 @@ static moho_status kirchhoff_init(moho_op *op)
   moho_array_unref(m.src), moho_array_unref(m.rec);
   moho_array_unref(m.isrc), moho_array_unref(m.irec);
   moho_array_unref(m.vel);
-  moho_array_unref(m.trav[0]), moho_array_unref(m.trav[1]);
+  for (int i = 0; i < 2; i++) moho_array_unref(m.trav[i]), moho_array_unref(m.amp[i]);
   return st;
 }
 
@@ -69,16 +71,48 @@ static moho_status kirchhoff_apply(moho_op *op, moho_lane *on, moho_dir dir, moh
   return f->adjoint(k->plan, on, NULL, 0, rows, alpha.re, add, out, work);
 }
 
+/* diag K'K = sum over traces of the energies of two spikes, convolved, next to one another. */
+static moho_status kirchhoff_illumination(moho_op *op, moho_lane *on, moho_array *d)
+{
+  const kirchhoff *k = (const kirchhoff *)op;
+  const struct moho_kirchhoff_kernels *f = kernels(op);
+  moho_array *host = NULL, *e = NULL;
+  moho_block *work = NULL;
+  moho_ctx *cpu;
+  if (!f->illumination)
+    return moho_fail(MOHO_ENODEV, "no kernels for illumination on %s; use device = \"cpu\"", op->dom_ctx->name);
+  MOHO_TRY(moho_ctx_open("cpu", &cpu));
+  moho_status st = moho_array_new(cpu, MOHO_F64, &(moho_shape){2, {2, k->nt + 1}}, &host);
+  moho_ctx_unref(cpu);
+  if (st) return st;
+  moho_kirchhoff_energies(k, moho_array_data(host));
+  st = moho_array_to(host, op->dom_ctx, MOHO_F64, &e);
+  if (!st) st = moho_block_new(op->dom_ctx, f->work(k->plan, MOHO_ADJ), &work);
+  if (!st) st = f->illumination(k->plan, on, moho_array_data(e), moho_array_data(d), work->p);
+  moho_block_unref(work);
+  moho_array_unref(e), moho_array_unref(host);
+  return st;
+}
+
+static void print_limit(char *buf, size_t size, const char *what, const moho_numbers *a)
+{
+  size_t n = strlen(buf);
+  if (a->n == 1) snprintf(buf + n, size - n, ", %s %g", what, a->v[0]);
+  if (a->n == 2) snprintf(buf + n, size - n, ", %s %g to %g", what, a->v[0], a->v[1]);
+}
+
 static void kirchhoff_describe(const moho_op *op, char *buf, size_t size)
 {
   const kirchhoff *k = (const kirchhoff *)op;
-  char times[64] = "times on the fly", aperture[80] = "";
+  char times[64] = "times on the fly", aperture[240] = "";
   size_t bytes = kernels(op)->table_bytes(k->plan);
-  const moho_numbers *a = &k->lateral_aperture;
   if (bytes) snprintf(times, sizeof times, "tables %.1f MiB", (double)bytes / (1 << 20));
-  if (a->n == 1) snprintf(aperture, sizeof aperture, ", lateral aperture %g", a->v[0]);
-  if (a->n == 2) snprintf(aperture, sizeof aperture, ", lateral aperture %g to %g", a->v[0], a->v[1]);
-  snprintf(buf, size, "%s, %s, wavelet %" PRId64 "%s", k->y ? "3-D" : "2-D", times, moho_array_size(k->wav), aperture);
+  print_limit(aperture, sizeof aperture, "angles", &k->angleaperture);
+  print_limit(aperture, sizeof aperture,
+              k->aperture_taper && k->aperture_taper[0] == 'h' ? "hard aperture" : "aperture", &k->aperture);
+  print_limit(aperture, sizeof aperture, "lateral aperture", &k->lateral_aperture);
+  snprintf(buf, size, "%s%s, %s, wavelet %" PRId64 "%s", k->y ? "3-D" : "2-D", k->dynamic ? ", dynamic" : "", times,
+           moho_array_size(k->wav), aperture);
 }
 
 static void kirchhoff_fini(moho_op *op)
@@ -86,6 +120,7 @@ static void kirchhoff_fini(moho_op *op)
   kirchhoff *k = (kirchhoff *)op;
   if (k->plan) kernels(op)->free(k->plan);
   if (k->conv) op->dom_ctx->be->k->fft->conv_free(k->conv);
+  free(k->w);
 }
 
 #define AT(f) offsetof(kirchhoff, f)
@@ -112,6 +147,25 @@ static const moho_param kirchhoff_params[] = {
      "are the same; NaN or "
      "infinite: not reached"},
     {"wavfilter", MOHO_P_BOOL, AT(wavfilter), false, 0, NULL, "filter the wavelet with sqrt(i w) (3-D: -i w)"},
+    {"dynamic", MOHO_P_BOOL, AT(dynamic), false, 0, NULL,
+     "weights: 2 cos(theta/2) As Ar / vel at each image point, theta the angle between the rays to source and receiver "
+     "(2-D: signed), A = 1/sqrt(distance + eps), in 3-D 1/(distance + eps). Mode byot: needs vel too"},
+    {"amp", MOHO_P_ARRAYS, AT(amp), false, 0, NULL,
+     "amplitudes {As, Ar} with trav, shaped like it, in place of those of straight distances; {A} where one serves "
+     "both. "
+     "Dynamic only"},
+    {"amp_eps", MOHO_P_REAL, AT(amp_eps), false, NAN, NULL,
+     "eps (m). Default: 0.01 (largest distance of sources + of receivers), of the whole survey. Dynamic only"},
+    {"angleaperture", MOHO_P_NUMBERS, AT(angleaperture), false, 0, NULL,
+     "largest angle of the rays at an image point from the vertical, from the slopes of the times (degrees), {from "
+     "where "
+     "it is tapered, to}; a number a is {0.8 a, a}; false: no limit. Default: 90 when dynamic, else no limit"},
+    {"aperture", MOHO_P_NUMBERS, AT(aperture), false, 0, NULL,
+     "largest offset of source and receiver in cells of the image over the point's row, counted from 1, {from where it "
+     "is "
+     "tapered, to}; a number a is {0.8 a, a}. Default: no limit"},
+    {"aperture_taper", MOHO_P_TEXT, AT(aperture_taper), false, 0, "cosine|hard",
+     "of aperture: cosine, or hard, weight 1 up to its end as in PyLops. Default: cosine"},
     {"traces", MOHO_P_ARRAYS, AT(traces), false, 0, "isrc,irec",
      "{isrc = ..., irec = ...}: source and receiver of each trace, from 1; data are then (traces, nt). Default: all "
      "pairs, (ns, nr, nt)"},
@@ -135,6 +189,7 @@ const moho_opclass moho_op_kirchhoff_class = {
     .init = kirchhoff_init,
     .work = kirchhoff_work,
     .apply = kirchhoff_apply,
+    .illumination = kirchhoff_illumination,
     .describe = kirchhoff_describe,
     .fini = kirchhoff_fini,
 };
