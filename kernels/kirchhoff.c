@@ -28,7 +28,7 @@ static void cpu_kirchhoff_free(moho_kirchhoff *k)
 {
   if (!k) return;
   free(k->corner), free(k->tile), free(k->shift), free(k->bad);
-  free(k->pos[0]), free(k->cell[0]);
+  free(k->pos[0]), free(k->cell[0]), free(k->offset_weight);
   free(k->first), free(k->rec), free(k->row);
   free(k->batch), free(k->lane_row);
   free(k->vel);
@@ -42,6 +42,36 @@ static void *copy(const void *p, size_t bytes)
   void *q = malloc(bytes ? bytes : 1);
   if (q && bytes) memcpy(q, p, bytes);
   return q;
+}
+
+/* What the apertures need: tables of tapers, and how far floats can be trusted with the lateral one. */
+static moho_status prepare_apertures(moho_kirchhoff *k)
+{
+  kir_steps(k->steps);
+  for (int i = 0; i < KIR_STEPS; i++) k->quick_steps[i] = (float)k->steps[i];
+  if (k->lateral.on) {
+    double extent = 0, deep = k->mode == MOHO_KIRCHHOFF_TIME ? 1 : k->d[2], span = k->lateral.max - k->lateral.min;
+    for (int i = 0; i < 2; i++) extent = fmax(extent, (double)k->p[i] * k->d[i]);
+    if (k->mode == MOHO_KIRCHHOFF_TIME) {
+      deep = INFINITY;
+      for (int64_t i = 0; i < k->nvel; i++) deep = fmin(deep, k->vel[i] * k->d[2] / 2);
+    }
+    k->quick = KIR_STEPS / span;
+    k->blur = deep > 0 && span > 0 ? k->quick * 1e-6 * (8 * k->lateral.max + extent / deep) : INFINITY;
+  }
+  if (!k->offset.on || k->three) return MOHO_OK;
+  int64_t cells = (int64_t)fmin(ceil(k->offset.max * (double)k->n[2]), 1e9) + 1, most = 0;
+  for (int64_t i = 0; i < k->nside; i++)
+    most = (int64_t)fmin(fmax((double)most, 2 * fabs(k->cell[1][i] - k->cell[1][0]) + 1), 1e9);
+  if (cells > most) cells = most;
+  k->offset_weight = malloc((size_t)(cells + 1) * (size_t)k->n[2] * sizeof(double));
+  if (!k->offset_weight)
+    return moho_fail(MOHO_ENOMEM, "out of memory for weights of %" PRId64 " offsets at %" PRId64 " depths", cells,
+                     k->n[2]);
+  for (int64_t c = 0; c <= cells; c++)
+    for (int64_t z = 0; z < k->n[2]; z++)
+      k->offset_weight[c * k->n[2] + z] = kir_taper(k->offset, k->steps, (double)c / (double)(z + 1));
+  return MOHO_OK;
 }
 
 /* The smallest time of the user's tables, at most 0; other times are never below 0. */
@@ -77,7 +107,6 @@ static moho_status describe(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   k->angle = d->angle, k->offset = d->offset;
   k->aperture = k->lateral.on || k->offset.on;
   k->three = d->three, k->dynamic = d->dynamic, k->eps = d->eps;
-  kir_steps(k->steps);
   k->parts = kir_parts(k->dynamic, k->three, k->angle.on);
   k->isa = choose_isa(d->type);
   k->lanes = k->isa->lanes;
@@ -183,6 +212,7 @@ static moho_status cpu_kirchhoff_make(moho_ctx *c, const moho_kirchhoff_desc *d,
   moho_status st = describe(k, d);
   if (!st) st = moho_kir_traces(k, d);
   if (!st) st = moho_kir_patches(k, false);
+  if (!st) st = prepare_apertures(k);
   if (!st) st = survey(k, &rows);
   /* Patches far apart in time: windows of single patches are small enough where those of whole tiles are not. */
   if (!st && rows > KIR_WINDOW / 2) {

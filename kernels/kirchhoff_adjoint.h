@@ -106,11 +106,7 @@ static inline __attribute__((always_inline)) void add_weighted(const kir_rows *r
 /* Weights of a trace at the tile's points. */
 static __attribute__((noinline)) void weigh_tile(const tile_sum *q, int64_t s, int64_t r, float *w)
 {
-  double wide[KIR_LANES];
-  for (int j = 0; j < q->n; j++) {
-    aperture(q->k, &q->geo[j], s, r, wide);
-    for (int l = 0; l < L; l++) w[j * L + l] = (float)wide[l];
-  }
+  for (int j = 0; j < q->n; j++) f_store(w + j * L, aperture_float(q->k, &q->geo[j], s, r));
 }
 
 /* Traces of one source into a whole tile, every window inside the record. width: vectors of a window; part: traces have
@@ -226,7 +222,7 @@ static void careful_sum(const tile_sum *q, int j, int64_t s, traces t, bool part
     const float *d = q->d + t.row[e] * k->ld;
     if (b > k->nt - 1 || b + h < 0) continue;
     vu time = ts + u_load(q->rel[j] + r * L);
-    vf v, w;
+    vf v;
     if (bad || b < 0 || b + h >= k->nt - 1 || h >= 4 * L)
       v = point_by_point(q, q->patch + j, is, ir, d);
     else if (h < L)
@@ -235,12 +231,7 @@ static void careful_sum(const tile_sum *q, int j, int64_t s, traces t, bool part
       v = two_windows(d + b, time, zero);
     else
       v = four_windows(d + b, time, zero);
-    if (part) {
-      double wide[KIR_LANES];
-      aperture(k, &q->geo[j], s, r, wide);
-      for (int l = 0; l < L; l++) w[l] = (float)wide[l];
-      v *= w;
-    }
+    if (part) v *= aperture_float(k, &q->geo[j], s, r);
     add_weighted(&q->r, k->parts, is, ir, v, &sum->a[j], &sum->b[j]);
   }
 }

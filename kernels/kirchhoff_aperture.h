@@ -63,27 +63,87 @@ static void classify(const moho_kirchhoff *k, const kir_box *b, int64_t s, const
   if (k->lateral.on) classify_lateral(k, b, s, rec, n, in);
 }
 
-/* Weights of a trace at the patch's points, without those of its legs. */
-static void aperture(const moho_kirchhoff *k, const kir_geo *g, int64_t s, int64_t r, double *w)
+/* w times the weights of the trace's offset: the same along a row of points. In 2-D cells are whole numbers, and the
+   plan has a table of them. */
+static void offset_weights(const moho_kirchhoff *k, const kir_geo *g, int64_t s, int64_t r, double *w)
+{
+  const int across = k->p[0] * k->p[1];
+  const double cells = offset_cells(k, s, r);
+  for (int z = 0, l = 0; z < k->p[2]; z++) {
+    int64_t row = g->row[l];
+    double one = k->three ? kir_taper(k->offset, k->steps, cells / (double)(row + 1))
+                          : k->offset_weight[(int64_t)cells * k->n[2] + row];
+    for (int i = 0; i < across; i++, l++) w[l] *= one;
+  }
+}
+
+static void lateral_weights(const moho_kirchhoff *k, const kir_geo *g, const double middle[3], double *w)
 {
   enum { Y, X, Z };
-  for (int l = 0; l < L; l++) w[l] = 1;
-  if (k->offset.on) {
-    double cells = offset_cells(k, s, r);
-    for (int l = 0; l < L; l++) w[l] = kir_taper(k->offset, k->steps, cells / (double)(g->row[l] + 1));
-  }
-  if (!k->lateral.on) return;
   const bool time = k->mode == MOHO_KIRCHHOFF_TIME;
-  const int64_t q = k->roff + r;
-  const double y = (k->pos[Y][s] + k->pos[Y][q]) / 2, x = (k->pos[X][s] + k->pos[X][q]) / 2,
-               z = (k->pos[Z][s] + k->pos[Z][q]) / 2;
   double ratio[KIR_LANES];
   for (int l = 0; l < L; l++) {
-    double dx = g->x[l] - x, dy = g->y[l] - y, distance = sqrt(dx * dx + dy * dy),
-           depth = time ? g->deep[l] : larger(g->z[l] - z, k->d[Z]);
+    double dx = g->x[l] - middle[X], dy = g->y[l] - middle[Y], distance = sqrt(dx * dx + dy * dy),
+           depth = time ? g->deep[l] : larger(g->z[l] - middle[Z], k->d[Z]);
     ratio[l] = depth > 0 ? distance / depth : distance > 0 ? INFINITY : 0;
   }
   for (int l = 0; l < L; l++) w[l] *= kir_taper(k->lateral, k->steps, ratio[l]);
+}
+
+static void middle_of(const moho_kirchhoff *k, int64_t s, int64_t r, double middle[3])
+{
+  for (int i = 0; i < 3; i++) middle[i] = (k->pos[i][s] + k->pos[i][k->roff + r]) / 2;
+}
+
+/* Weights of a trace at the patch's points, without those of its legs. */
+static void aperture(const moho_kirchhoff *k, const kir_geo *g, int64_t s, int64_t r, double *w)
+{
+  double middle[3];
+  for (int l = 0; l < L; l++) w[l] = 1;
+  if (k->offset.on) offset_weights(k, g, s, r, w);
+  if (!k->lateral.on) return;
+  middle_of(k, s, r, middle);
+  lateral_weights(k, g, middle, w);
+}
+
+/* The lateral aperture's weights by floats: false where one is so near the edge of a step that they cannot tell. */
+static bool quick_lateral(const moho_kirchhoff *k, const kir_geo *g, const double middle[3], vf *w)
+{
+  enum { Y, X, Z };
+  const float y = (float)(middle[Y] - g->box.lo[Y]), x = (float)(middle[X] - g->box.lo[X]),
+              z = (float)(middle[Z] - g->box.lo[Z]);
+  vf dx = f_load(g->fx) - f_all(x), depth = f_load(g->fz);
+  if (k->mode != MOHO_KIRCHHOFF_TIME) depth = f_max(depth - f_all(z), f_all((float)k->d[Z]));
+  vf distance = f_max(dx, -dx);
+  if (k->three) {
+    vf dy = f_load(g->fy) - f_all(y);
+    distance = f_sqrt(f_fma(dx, dx, dy * dy));
+  }
+  vf step = (distance / depth - f_all((float)k->lateral.min)) * f_all((float)k->quick);
+  step = f_min(f_max(step, f_all(0.5f)), f_all(KIR_STEPS + 0.5f)); /* the first two steps are alike */
+  vi i = f_whole(step);
+  vf within = step - i_float(i), edge = f_min(within, f_all(1) - within);
+  *w = f_look(k->quick_steps, i);
+  return !f_any_less(edge, f_all((float)k->blur));
+}
+
+/* The same in floats. */
+static vf aperture_float(const moho_kirchhoff *k, const kir_geo *g, int64_t s, int64_t r)
+{
+  double wide[KIR_LANES], middle[3];
+  vf w = f_all(1);
+  if (k->lateral.on) middle_of(k, s, r, middle);
+  if (k->lateral.on && k->blur < 0.05 && quick_lateral(k, g, middle, &w)) {
+    if (!k->offset.on) return w;
+    for (int l = 0; l < L; l++) wide[l] = 1;
+    offset_weights(k, g, s, r, wide);
+  } else {
+    w = f_all(1);
+    aperture(k, g, s, r, wide);
+  }
+  vf own;
+  for (int l = 0; l < L; l++) own[l] = (float)wide[l];
+  return w * own;
 }
 
 /* w times the weights of the two legs. */

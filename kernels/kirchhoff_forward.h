@@ -304,14 +304,14 @@ static int weigh(const tile_spread *q, int which)
     all &= in[l], some |= in[l];
   }
   if (some == NONE || all == ALL) return some & all;
-  memset(q->w->w, 0, (size_t)(q->n * L * L) * sizeof *q->w->w);
-  for (int l = 0; l < b->n; l++)
-    for (int a = 0; a < q->n && in[l]; a++) {
-      double one[KIR_LANES];
-      float *to = q->w->w + a * L * L + l;
-      if (in[l] == SOME) aperture(k, &q->w->geo[a], b->src[b->mixed ? l : which], b->rec[l], one);
-      for (int i = 0; i < L; i++) to[i * L] = in[l] == SOME ? (float)one[i] : 1;
-    }
+  for (int a = 0; a < q->n; a++) {
+    vf row[L];
+    for (int l = 0; l < L; l++) row[l] = f_all(l < b->n && in[l] == ALL ? 1 : 0);
+    for (int l = 0; l < b->n; l++)
+      if (in[l] == SOME) row[l] = aperture_float(k, &q->w->geo[a], b->src[b->mixed ? l : which], b->rec[l]);
+    f_transpose(row);
+    for (int i = 0; i < L; i++) f_store(q->w->w + (a * L + i) * L, row[i]);
+  }
   return SOME;
 }
 

@@ -83,6 +83,34 @@ static inline vf f_part(vf v, vf one_more) { return v * (one_more - 1); }
 #endif
 static inline vf f_fraction(vu t) { return (vf)((t & 0x7fffff) | 0x3f800000); }
 #endif
+/* Steps of a taper: the whole part, back to floats, an entry of a table of 32, whether some a < b. */
+#if defined KIR_AVX512
+static inline vf f_min(vf a, vf b) { return (vf)_mm512_min_ps((__m512)a, (__m512)b); }
+static inline vf f_max(vf a, vf b) { return (vf)_mm512_max_ps((__m512)a, (__m512)b); }
+static inline vi f_whole(vf a) { return (vi)_mm512_cvttps_epi32((__m512)a); }
+static inline vf i_float(vi a) { return (vf)_mm512_cvtepi32_ps((__m512i)a); }
+static inline bool f_any_less(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ) != 0; }
+static inline vf f_look(const float *t, vi i) { return __builtin_shuffle(f_load(t), f_load(t + L), i); }
+#else
+static inline vf f_min(vf a, vf b) { return f_choose(a < b, a, b); }
+static inline vf f_max(vf a, vf b) { return f_choose(a > b, a, b); }
+static inline vi f_whole(vf a) { return __builtin_convertvector(a, vi); }
+static inline vf i_float(vi a) { return __builtin_convertvector(a, vf); }
+static inline bool f_any_less(vf a, vf b)
+{
+  int32_t m[L], any = 0;
+  vi less = a < b;
+  memcpy(m, &less, sizeof m);
+  for (int l = 0; l < L; l++) any |= m[l];
+  return any != 0;
+}
+static inline vf f_look(const float *t, vi i)
+{
+  vf v;
+  for (int l = 0; l < L; l++) v[l] = t[i[l]];
+  return v;
+}
+#endif
 static inline vm m_and(vm a, vm b) { return a & b; }
 
 /* v[k], or of the two vectors side by side. */

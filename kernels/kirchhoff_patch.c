@@ -104,9 +104,12 @@ void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g)
     g->x[l] = k->o[1] + (double)i[1] * k->d[1];
     g->z[l] = k->o[2] + (double)i[2] * k->d[2];
     g->row[l] = i[2];
+    g->fy[l] = (float)(g->y[l] - g->box.lo[0]), g->fx[l] = (float)(g->x[l] - g->box.lo[1]);
+    g->fz[l] = (float)(g->z[l] - g->box.lo[2]);
     g->v[l] = k->nvel ? velocity(k, i[2], g->at[l]) : 0;
     if (k->mode != MOHO_KIRCHHOFF_TIME) continue;
     g->deep[l] = fmax(g->v[l] * g->z[l] / 2, g->v[l] * k->d[2] / 2);
+    g->fz[l] = (float)g->deep[l];
     g->box.deeplo = fmin(g->box.deeplo, g->deep[l]);
     g->box.deephi = fmax(g->box.deephi, g->deep[l]);
   }

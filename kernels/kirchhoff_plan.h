@@ -72,6 +72,9 @@ struct moho_kirchhoff {
   bool three, dynamic;
   moho_kirchhoff_limit angle, offset, lateral;
   double eps, steps[KIR_STEPS];
+  double quick, blur;    /* steps of the lateral taper per ratio; what floats may be wrong by, in steps */
+  float quick_steps[32]; /* and 0 behind them                                      */
+  double *offset_weight; /* 2-D: [cells][row along z]                              */
   moho_array *amp[2];
   int parts;                            /* numbers of a leg's weight, 0 to 3                      */
   double *cell[2];                      /* of the sides: cells along y and x from the first point */
@@ -96,6 +99,8 @@ typedef struct kir_geo {
   double y[KIR_LANES], x[KIR_LANES], z[KIR_LANES];
   double v[KIR_LANES], deep[KIR_LANES]; /* velocity; time mode: v t / 2, at least v dt / 2        */
   int64_t row[KIR_LANES];               /* along z                                                */
+  float fy[KIR_LANES], fx[KIR_LANES];   /* from the box's first corner                            */
+  float fz[KIR_LANES];                  /* likewise; time mode: deep                              */
   kir_box box;
 } kir_geo;
 

@@ -628,7 +628,7 @@ describe("kirchhoff's weights:", function()
     o.vel = numbers(4, function() return 1 end)
     ok, message = pcall(kirchhoff, o, { trav = t })
     assert.is_false(ok)
-    assert.is_truthy(message:find("argument 'vel': expected a number, 9 values along z or one for each image point (13, 9), got shape (4)", 1, true), message)
+    assert.is_truthy(message:find("argument 'vel': expected a number, 9 values along z or one for each point (13, 9), got shape (4)", 1, true), message)
   end)
   it("angles of tables want neighbours", function()
     local o = base{ x = { 120 }, dynamic = true }

@@ -134,13 +134,16 @@ static const moho_param kirchhoff_params[] = {
     {"srcs", MOHO_P_ARRAY, AT(srcs), true, 0, NULL, "sources (2, ns), rows x, z; 3-D (3, ns), rows y, x, z (m)"},
     {"recs", MOHO_P_ARRAY, AT(recs), true, 0, NULL, "receivers (2, nr) or (3, nr) likewise (m)"},
     {"vel", MOHO_P_ARRAY, AT(vel), false, 0, NULL,
-     "velocity (m/s): a number; mode \"eikonal\": at each image point, or v(z) with nz values; mode \"time\": rms velocity "
+     "velocity (m/s): a number; mode \"eikonal\": at each image point, or v(z) with nz values; mode \"time\": rms "
+     "velocity "
      "likewise, v(t) with nz values"},
     {"wav", MOHO_P_ARRAY, AT(wav), true, 0, NULL, "the wavelet, of any length"},
     {"wavcenter", MOHO_P_INT, AT(wavcenter), true, 1, NULL, "index of its time zero, from 1"},
     {"mode", MOHO_P_TEXT, AT(mode), false, 0, "analytic|eikonal|byot|time",
-     "analytic: straight rays; eikonal: first arrivals in a velocity that varies (moho.eikonal), positions inside the image; "
-     "byot: your own times in trav; time: time migration, straight rays in rms velocity without tables. Default: byot with "
+     "analytic: straight rays; eikonal: first arrivals in a velocity that varies (moho.eikonal), positions inside the "
+     "image; "
+     "byot: your own times in trav; time: time migration, straight rays in rms velocity without tables. Default: byot "
+     "with "
      "trav, eikonal when vel is an array, analytic when it is a number"},
     {"trav", MOHO_P_ARRAYS, AT(trav), false, 0, NULL,
      "times {Ts, Tr} (s), (points, ns) and (points, nr), points in the model's order; {T} when sources and receivers "
