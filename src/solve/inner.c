@@ -41,37 +41,48 @@ static moho_status gradient(const moho_inner *in, const moho_array *z, double da
   return MOHO_OK;
 }
 
+/* Whether z is as good as the precision allows: the gradient is rounding, or (without damp) r did not get smaller. size is
+   ||A|| from below. */
+static bool spent(double gradient, double size, double rr, double last, double damp, double eps)
+{
+  return gradient <= eps * size * rr || (damp == 0 && rr >= last);
+}
+
 moho_status moho_inner_run(moho_inner *in, const moho_array *f, bool zero, moho_array *z, double damp, int niter,
                            double tol, double eps)
 {
-  double k, first, qq, pp = 0, size = 0, rr;
+  double k, first, qq, pnorm = 0, size = 0, rr, last;
   MOHO_TRY(moho_array_copy(f, in->r));
   if (in->wl) MOHO_TRY(moho_vec_binary(NULL, MOHO_MUL, in->r, in->wl, in->r));
   if (!zero) {
     MOHO_TRY(forward(in, z));
     MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-1), in->q, MOHO_REAL(1), in->r));
   }
+  MOHO_TRY(moho_vec_nrm2(NULL, in->r, &last));
   MOHO_TRY(gradient(in, z, zero ? 0 : damp, &k));
   first = k;
   in->nan = !isfinite(k);
+  if (last > 0) size = sqrt(k) / last;
   MOHO_TRY(moho_array_copy(in->c, in->p));
   for (int i = 0; i < niter && k > 0 && !in->nan; i++) {
     if (moho_stopped()) return moho_fail(MOHO_ESTOP, "interrupted");
     MOHO_TRY(forward(in, in->p));
     MOHO_TRY(moho_vec_nrm2(NULL, in->q, &qq));
-    if (damp > 0) MOHO_TRY(moho_vec_nrm2(NULL, in->p, &pp));
-    double curve = qq * qq + damp * damp * pp * pp, a = k / curve, next;
+    MOHO_TRY(moho_vec_nrm2(NULL, in->p, &pnorm));
+    double curve = qq * qq + damp * damp * pnorm * pnorm, a = k / curve, next;
     in->nan = !isfinite(curve);
     if (in->nan || !(curve > 0) || !isfinite(a)) return MOHO_OK; /* without curvature z is as good as it gets */
+    size = fmax(size, sqrt(curve) / pnorm);
+    if (sqrt(k) <= eps * size * last) return MOHO_OK; /* a start that nothing is better than */
     MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(a), in->p, MOHO_REAL(1), z));
     MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-a), in->q, MOHO_REAL(1), in->r));
     MOHO_TRY(gradient(in, z, damp, &next));
     MOHO_TRY(moho_vec_nrm2(NULL, in->r, &rr));
-    size = fmax(size, rr > 0 ? sqrt(next) / rr : 0);
     in->nan = !isfinite(next) || !isfinite(rr);
-    if (in->nan || sqrt(next) <= tol * sqrt(first) || sqrt(next) <= eps * size * rr) break;
+    if (in->nan || sqrt(next) <= tol * sqrt(first) || spent(sqrt(next), size, rr, last, damp, eps)) break;
     MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(1), in->c, MOHO_REAL(next / k), in->p));
     k = next;
+    last = rr;
   }
   return MOHO_OK;
 }
