@@ -10,6 +10,7 @@ struct cuda_dev {
 
 extern "C" const struct moho_vec_kernels moho_cuda_vec;
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
+extern "C" const struct moho_eikonal_kernels moho_cuda_eikonal;
 extern "C" const struct moho_axis_kernels moho_cuda_axis;
 extern "C" const struct moho_fft_kernels moho_cuda_fft;
 extern "C" const struct moho_dense_kernels moho_cuda_dense;
@@ -20,6 +21,7 @@ static moho_kernels all_kernels()
   moho_kernels k = {};
   k.vec = &moho_cuda_vec;
   k.kirchhoff = &moho_cuda_kirchhoff;
+  k.eikonal = &moho_cuda_eikonal;
   k.axis = &moho_cuda_axis;
   k.fft = &moho_cuda_fft;
   k.dense = &moho_cuda_dense;

@@ -68,6 +68,7 @@ cuda_sources += %D%/kirchhoff_cuda_forward.cu
 cuda_sources += %D%/kirchhoff_cuda_panels.cu
 cuda_sources += %D%/kirchhoff_cuda_scale.cu
 EXTRA_DIST += %D%/kirchhoff_cuda.cuh %D%/kirchhoff_cuda_panels.cuh %D%/kirchhoff_cuda_rows.cuh
+cuda_sources += %D%/eikonal_cuda.cu
 cuda_sources += %D%/vec_cuda.cu
 cuda_sources += %D%/axis_cuda.cu
 cuda_sources += %D%/vec_cuda_reduce.cu
@@ -100,7 +101,7 @@ SUFFIXES = .cu .cuo
 	@$(MKDIR_P) $(@D)
 	$(AM_V_NVCC)$(NVCOMPILE) -MMD -MP -MT $@ -MF $@.d -c $< -o $@
 # Where the CPU's bits are wanted, nothing is contracted to fused multiply-adds.
-%D%/vec_cuda.cuo %D%/vec_cuda_reduce.cuo %D%/vec_cuda_axis.cuo %D%/vec_cuda_threshold.cuo: NVCC_FILE = -fmad=false
+%D%/vec_cuda.cuo %D%/vec_cuda_reduce.cuo %D%/vec_cuda_axis.cuo %D%/vec_cuda_threshold.cuo %D%/eikonal_cuda.cuo: NVCC_FILE = -fmad=false
 # Where cuFFT and cuBLAS were when this was built, for when the loader does not find them.
 %D%/fft_cufft.cuo %D%/dense_cublas.cuo: NVCC_FILE = -DMOHO_CUDA_LIBDIR='"$(CUDA_LIBDIR)"'
 -include $(wildcard $(cuda_objects:=.d))

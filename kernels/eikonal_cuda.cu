@@ -1,0 +1,403 @@
+/* The eikonal solver on CUDA: as on the CPU, tile by tile, and compiled without fused multiply-adds, so that the bits are the same.
+
+   A block sweeps one tile of one position in shared memory, a thread for each line along z. Lines start one step after another, so
+   that in every step a diagonal of the tile is worked on. A launch does one diagonal of tiles for all positions of a batch; tiles that
+   need no sweep end at once. The host looks after each sweep whether any is left. */
+#include <math.h>
+#include <string.h>
+#include "cuda_host.h"
+#include "eikonal_tiles.h"
+
+enum { HALO = 2, THREADS = 256 };
+static constexpr size_t BATCH = (size_t)4 << 30;      /* bytes of positions that are solved together, if one takes less */
+static constexpr int64_t MOST = 32768;                /* of them: a grid's second size                                  */
+
+/* A batch, by value to kernels. */
+struct batch {
+  moho_eikonal_grid g;
+  eik_tiles tiles;
+  int64_t nodes, n;
+  double ih[3], slowest2, tol[2];
+  const double *slow2;
+  const moho_eikonal_source *source;
+  double *tau;                          /* (n, nodes)                                        */
+  uint16_t *stencil;                    /* (n, nodes)                                        */
+  uint8_t *dirty;                       /* (n, tiles)                                        */
+  unsigned long long *change;           /* (n): largest relative change of a sweep, a double's bits */
+  int *pending;                         /* (n + 1): whether tiles are left, and whether any position has some */
+};
+
+static size_t rounded(size_t bytes) { return (bytes + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN; }
+
+static int64_t nodes_of(const moho_eikonal_grid *g) { return g->n[0] * g->n[1] * g->n[2]; }
+
+static size_t cuda_eikonal_each(const moho_eikonal_grid *g)
+{
+  size_t n = (size_t)nodes_of(g);
+  return rounded(n * sizeof(double)) + rounded(n * sizeof(uint16_t)) + rounded((size_t)eik_cut(g).n) + rounded(sizeof(moho_eikonal_source)) +
+         2 * MOHO_ALIGN;
+}
+
+static int64_t at_once(const moho_eikonal_grid *g, int64_t n)
+{
+  int64_t most = (int64_t)(BATCH / cuda_eikonal_each(g));
+  if (most < 1) most = 1;
+  if (most > MOST) most = MOST;
+  return n < most ? n : most;
+}
+
+static size_t cuda_eikonal_work(const moho_eikonal_grid *g, int64_t n)
+{
+  return (size_t)at_once(g, n) * cuda_eikonal_each(g) + 4 * MOHO_ALIGN;
+}
+
+/* ---- a tile ------------------------------------------------------------------------------------- */
+
+template <int ND> struct shape {
+  static constexpr int Y = ND == 3 ? MOHO_EIKONAL_Y3 : 1, X = ND == 3 ? MOHO_EIKONAL_X3 : MOHO_EIKONAL_X2,
+                       Z = ND == 3 ? MOHO_EIKONAL_Z3 : MOHO_EIKONAL_Z2;
+  static constexpr int HY = ND == 3 ? HALO : 0, W = Z + 2 * HALO, H = X + 2 * HALO, D = Y + 2 * HY;
+  static constexpr int LINES = Y * X, STEPS = Z + Y - 1 + X - 1;
+};
+
+__device__ static bool in_box(const moho_eikonal_source &s, int64_t y, int64_t x, int64_t z)
+{
+  return z >= s.first[2] && z < s.first[2] + s.count[2] && x >= s.first[1] && x < s.first[1] + s.count[1] && y >= s.first[0] &&
+         y < s.first[0] + s.count[0];
+}
+
+/* The tile with its surroundings into shared memory, or the tile back. Nodes outside the grid are unset. */
+template <int ND> __device__ static void load(const batch &b, const double *tau, const int64_t lo[3], double *t)
+{
+  using S = shape<ND>;
+  for (int i = threadIdx.x; i < S::D * S::H * S::W; i += S::LINES) {
+    int64_t z = lo[2] - HALO + i % S::W, x = lo[1] - HALO + i / S::W % S::H, y = lo[0] - S::HY + i / (S::W * S::H);
+    bool in = z >= 0 && z < b.g.n[2] && x >= 0 && x < b.g.n[1] && y >= 0 && y < b.g.n[0];
+    t[i] = in ? tau[(y * b.g.n[1] + x) * b.g.n[2] + z] : EIK_UNSET;
+  }
+  __syncthreads();
+}
+
+template <int ND> __device__ static void store(const batch &b, double *tau, const int64_t lo[3], const double *t)
+{
+  using S = shape<ND>;
+  __syncthreads();
+  for (int i = threadIdx.x; i < S::Y * S::X * S::Z; i += S::LINES) {
+    int kz = i % S::Z, kx = i / S::Z % S::X, ky = i / (S::Z * S::X);
+    int64_t z = lo[2] + kz, x = lo[1] + kx, y = lo[0] + ky;
+    if (z < b.g.n[2] && x < b.g.n[1] && y < b.g.n[0])
+      tau[(y * b.g.n[1] + x) * b.g.n[2] + z] = t[((ky + S::HY) * S::H + kx + HALO) * S::W + kz + HALO];
+  }
+}
+
+/* As in sweep_tile of the CPU: what changed, in bits, and by how much. */
+template <int ND, bool SECOND>
+__device__ static int sweep_tile(const batch &b, const moho_eikonal_source &src, const double *slow2, uint16_t *stencil, int64_t sweep,
+                                 const int64_t lo[3], double *t, double *change)
+{
+  using S = shape<ND>;
+  const int64_t step[3] = { S::H * S::W, S::W, 1 };
+  const double scale = 1 / (src.slow * src.slow), least = sqrt(b.slowest2 * scale), tol = b.tol[SECOND];
+  int hi[3], bz = eik_backward(sweep, 2), changed = 0, zlo = S::Z, zhi = -1;
+  for (int i = 0; i < 3; i++) {
+    int64_t left = b.g.n[i] - lo[i], size = b.tiles.size[i];
+    hi[i] = (int)(left < size ? left : size);
+  }
+  int j = threadIdx.x / S::X, k = threadIdx.x % S::X;          /* of the line, in the order of the sweep */
+  bool mine = j < hi[0] && k < hi[1];
+  int ky = eik_backward(sweep, 0) ? hi[0] - 1 - j : j, kx = eik_backward(sweep, 1) ? hi[1] - 1 - k : k;
+  int64_t y = lo[0] + ky, x = lo[1] + kx, row = (y * b.g.n[1] + x) * b.g.n[2] + lo[2];
+  double *line = t + ((ky + S::HY) * S::H + kx + HALO) * S::W + HALO;
+  eik_node at;
+  at.x[0] = ND == 3 ? (double)y * b.g.d[0] + (b.g.o[0] - src.at[0]) : 0;
+  at.x[1] = (double)x * b.g.d[1] + (b.g.o[1] - src.at[1]);
+  double across = at.x[0] * at.x[0] + at.x[1] * at.x[1], shift = b.g.o[2] - src.at[2];
+  auto place = [&](int l) { return bz ? hi[2] - 1 - l : l; };
+  double next = 0;
+  for (int i = 0; i < S::STEPS; i++) {
+    int l = i - j - k;
+    bool on = mine && l >= 0 && l < hi[2];
+    double s2 = next;
+    if (mine && l + 1 >= 0 && l + 1 < hi[2]) next = slow2[row + place(l + 1)];
+    if (i == 0 && on) s2 = slow2[row + place(0)];
+    int kz = place(l);
+    if (on && !in_box(src, y, x, lo[2] + kz)) {
+      at.x[2] = (double)(lo[2] + kz) * b.g.d[2] + shift;
+      at.r2 = across + at.x[2] * at.x[2];
+      at.f = s2 * scale * at.r2;
+      double old = line[kz], now;
+      if (SECOND) now = fmax(eik_second(ND, &at, b.g.d, b.ih, line + kz, step, &stencil[row + kz]), least);
+      else now = fmin(eik_first(ND, &at, b.g.d, b.ih, line + kz, step, NULL), old);
+      double by = fabs(now - old);
+      line[kz] = now;
+      if (by > tol * now) {
+        *change = fmax(*change, by / now);
+        zlo = min(zlo, kz), zhi = max(zhi, kz);
+      }
+    }
+    if (S::LINES > 32) __syncthreads();
+    else __syncwarp();
+  }
+  if (zhi < 0) return 0;
+  changed = 64;
+  if (ND == 3) changed |= (ky < HALO ? 1 : 0) | (ky >= hi[0] - HALO ? 2 : 0);
+  changed |= (kx < HALO ? 4 : 0) | (kx >= hi[1] - HALO ? 8 : 0);
+  return changed | (zlo < HALO ? 16 : 0) | (zhi >= hi[2] - HALO ? 32 : 0);
+}
+
+/* A diagonal of tiles: blocks along x are the tiles with the first two coordinates free, along y the positions. */
+template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINES) sweep_kernel(batch b, int64_t sweep, int64_t diagonal)
+{
+  using S = shape<ND>;
+  __shared__ double t[S::D * S::H * S::W];
+  __shared__ int all;
+  __shared__ unsigned long long most;
+  int64_t at[3];
+  if (!eik_tile_at(&b.tiles, sweep, diagonal, blockIdx.x, at)) return;
+  const int64_t *count = b.tiles.count, jump[3] = { count[1] * count[2], count[2], 1 };
+  const int64_t tile = at[0] * jump[0] + at[1] * jump[1] + at[2], pos = blockIdx.y, lo[3] = { at[0] * S::Y, at[1] * S::X, at[2] * S::Z };
+  uint8_t *dirty = b.dirty + pos * b.tiles.n + tile;
+  if (!*dirty) return;
+  if (threadIdx.x == 0) all = 0, most = 0;
+  double *tau = b.tau + pos * b.nodes, change = 0;
+  load<ND>(b, tau, lo, t);
+  int changed = sweep_tile<ND, SECOND>(b, b.source[pos], b.slow2, b.stencil + pos * b.nodes, sweep, lo, t, &change);
+  store<ND>(b, tau, lo, t);
+  if (changed) {
+    atomicOr(&all, changed);
+    atomicMax(&most, (unsigned long long)__double_as_longlong(change));
+  }
+  __syncthreads();
+  if (threadIdx.x) return;
+  *dirty = all != 0;
+  if (!all) return;
+  for (int k = 0; k < 3; k++) {
+    if ((all >> (2 * k) & 1) && at[k] > 0) dirty[-jump[k]] = 1;
+    if ((all >> (2 * k + 1) & 1) && at[k] + 1 < count[k]) dirty[jump[k]] = 1;
+  }
+  atomicMax(b.change + pos, most);
+}
+
+/* ---- before, between and after the stages ------------------------------------------------------------- */
+
+__global__ void clear_kernel(batch b)
+{
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < b.nodes) b.tau[blockIdx.y * b.nodes + i] = EIK_UNSET;
+  if (i < b.tiles.n) b.dirty[blockIdx.y * b.tiles.n + i] = 0;
+}
+
+/* The nodes around each position, and the tiles that see them. */
+__global__ void start_kernel(batch b)
+{
+  int64_t pos = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, lo[3], hi[3];
+  if (pos >= b.n) return;
+  const moho_eikonal_source &s = b.source[pos];
+  double *tau = b.tau + pos * b.nodes;
+  uint8_t *dirty = b.dirty + pos * b.tiles.n;
+  for (int64_t i = 0; i < s.count[0] * s.count[1] * s.count[2]; i++) {
+    int64_t z = s.first[2] + i % s.count[2], x = s.first[1] + i / s.count[2] % s.count[1], y = s.first[0] + i / (s.count[1] * s.count[2]);
+    tau[(y * b.g.n[1] + x) * b.g.n[2] + z] = s.tau[i];
+  }
+  for (int k = 0; k < 3; k++) {
+    int64_t a = s.first[k] - HALO, z = s.first[k] + s.count[k] - 1 + HALO;
+    lo[k] = (a > 0 ? a : 0) / b.tiles.size[k];
+    hi[k] = (z < b.g.n[k] ? z : b.g.n[k] - 1) / b.tiles.size[k];
+  }
+  for (int64_t y = lo[0]; y <= hi[0]; y++)
+    for (int64_t x = lo[1]; x <= hi[1]; x++)
+      for (int64_t z = lo[2]; z <= hi[2]; z++) dirty[(y * b.tiles.count[1] + x) * b.tiles.count[2] + z] = 1;
+}
+
+__device__ static eik_node node_at(const batch &b, const moho_eikonal_source &s, int nd, const int64_t at[3])
+{
+  eik_node node;
+  for (int k = 0; k < 3; k++) node.x[k] = k >= 3 - nd ? (double)at[k] * b.g.d[k] + (b.g.o[k] - s.at[k]) : 0;
+  node.r2 = node.x[0] * node.x[0] + node.x[1] * node.x[1] + node.x[2] * node.x[2];
+  node.f = b.slow2[(at[0] * b.g.n[1] + at[1]) * b.g.n[2] + at[2]] * (1 / (s.slow * s.slow)) * node.r2;
+  return node;
+}
+
+template <int ND> __global__ void stencil_kernel(batch b)
+{
+  const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, pos = blockIdx.y;
+  if (i < b.tiles.n) b.dirty[pos * b.tiles.n + i] = 1;
+  if (i >= b.nodes) return;
+  const moho_eikonal_source &s = b.source[pos];
+  const int64_t *n = b.g.n, at[3] = { i / (n[1] * n[2]), i / n[2] % n[1], i % n[2] }, step[3] = { n[1] * n[2], n[2], 1 };
+  int stencil = 0;
+  if (!in_box(s, at[0], at[1], at[2])) {
+    /* neighbours at +-1 and +-2 along the axes, at places of their own */
+    const int64_t place[3] = { 4, 3, 1 };
+    double around[17];
+    const double *tau = b.tau + pos * b.nodes + i;
+    for (int k = 3 - ND; k < 3; k++)
+      for (int o = -2; o <= 2; o++)
+        around[8 + o * place[k]] = at[k] + o >= 0 && at[k] + o < n[k] ? tau[o * step[k]] : EIK_UNSET;
+    eik_node node = node_at(b, s, ND, at);
+    eik_first(ND, &node, b.g.d, b.ih, around + 8, place, &stencil);
+  }
+  b.stencil[pos * b.nodes + i] = (uint16_t)stencil;
+}
+
+/* A block for each position: whether it has tiles left. */
+__global__ void pending_kernel(batch b)
+{
+  int any = 0;
+  for (int64_t i = threadIdx.x; i < b.tiles.n; i += blockDim.x) any |= b.dirty[blockIdx.x * b.tiles.n + i];
+  any = __syncthreads_or(any);
+  if (threadIdx.x) return;
+  b.pending[1 + blockIdx.x] = any != 0;
+  if (any) atomicOr(b.pending, 1);
+}
+
+struct results {
+  double *wide[5];                      /* time, tau, gradient along y, x, z, or NULL        */
+  float *narrow[5];
+};
+
+template <int ND> __global__ void give_kernel(batch b, results r)
+{
+  const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, pos = blockIdx.y;
+  if (i >= b.nodes) return;
+  const moho_eikonal_source &s = b.source[pos];
+  const int64_t *n = b.g.n, at[3] = { i / (n[1] * n[2]), i / n[2] % n[1], i % n[2] }, step[3] = { n[1] * n[2], n[2], 1 };
+  const double *t = b.tau + pos * b.nodes + i;
+  eik_node node = node_at(b, s, ND, at);
+  double distance = sqrt(node.r2);
+  for (int k = 0; k < 5; k++) {
+    if (!r.wide[k] && !r.narrow[k]) continue;
+    double v = k == 0 ? s.slow * distance * *t : *t;
+    if (k >= 2) {
+      int axis = k - 2;
+      double slope = eik_slope(t, step[axis], at[axis], n[axis], b.g.d[axis]);
+      v = distance > 0 ? s.slow * (node.x[axis] / distance * *t + distance * slope) : 0;
+    }
+    if (r.narrow[k]) r.narrow[k][pos * b.nodes + i] = (float)v;
+    else r.wide[k][pos * b.nodes + i] = v;
+  }
+}
+
+/* ---- a batch --------------------------------------------------------------------------------------------- */
+
+static dim3 over(int64_t items, int64_t n) { return dim3((unsigned)((items + THREADS - 1) / THREADS), (unsigned)n); }
+
+template <int ND, bool SECOND> static moho_status sweep_all(const batch &b, cudaStream_t st, int64_t sweep)
+{
+  const int64_t diagonals = eik_diagonals(&b.tiles), free_tiles = b.tiles.count[0] * b.tiles.count[1];
+  for (int64_t d = 0; d < diagonals; d++) {
+    sweep_kernel<ND, SECOND><<<dim3((unsigned)free_tiles, (unsigned)b.n), shape<ND>::LINES, 0, st>>>(b, sweep, d);
+    CUDA_LAUNCHED("eikonal sweep");
+  }
+  return MOHO_OK;
+}
+
+/* Sweeps until no tile is left: the number of sweeps, -1 when there were too many. */
+template <int ND, bool SECOND> static moho_status stage(const batch &b, cudaStream_t st, int64_t niter, int64_t *sweeps)
+{
+  int left = 1;
+  for (*sweeps = 0; left; ++*sweeps) {
+    if (moho_stopped()) return moho_fail(MOHO_ESTOP, "interrupted");
+    if (*sweeps == niter) {
+      *sweeps = -1;
+      return MOHO_OK;
+    }
+    CUDA_TRY(cudaMemsetAsync(b.change, 0, (size_t)b.n * sizeof *b.change, st));
+    MOHO_TRY((sweep_all<ND, SECOND>(b, st, *sweeps)));
+    CUDA_TRY(cudaMemsetAsync(b.pending, 0, sizeof(int), st));
+    pending_kernel<<<(unsigned)b.n, THREADS, 0, st>>>(b);
+    CUDA_LAUNCHED("eikonal pending");
+    CUDA_TRY(cudaMemcpyAsync(&left, b.pending, sizeof left, cudaMemcpyDeviceToHost, st));
+    CUDA_TRY(cudaStreamSynchronize(st));
+  }
+  return MOHO_OK;
+}
+
+/* The first position of the batch that has tiles left, and its last change. */
+static moho_status find_failed(const batch &b, cudaStream_t st, int64_t first, moho_eikonal_sweeps *s)
+{
+  for (int64_t i = 0; i < b.n; i++) {
+    int left;
+    unsigned long long bits;
+    CUDA_TRY(cudaMemcpyAsync(&left, b.pending + 1 + i, sizeof left, cudaMemcpyDeviceToHost, st));
+    CUDA_TRY(cudaMemcpyAsync(&bits, b.change + i, sizeof bits, cudaMemcpyDeviceToHost, st));
+    CUDA_TRY(cudaStreamSynchronize(st));
+    if (!left) continue;
+    s->failed = first + i;
+    memcpy(&s->change, &bits, sizeof s->change);
+    break;
+  }
+  return MOHO_OK;
+}
+
+template <int ND> static moho_status solve_batch(const batch &b, cudaStream_t st, int64_t niter, int64_t first, const results &r, moho_eikonal_sweeps *s)
+{
+  int64_t n[2];
+  clear_kernel<<<over(b.nodes, b.n), THREADS, 0, st>>>(b);
+  CUDA_LAUNCHED("eikonal clear");
+  start_kernel<<<(unsigned)((b.n + THREADS - 1) / THREADS), THREADS, 0, st>>>(b);
+  CUDA_LAUNCHED("eikonal start");
+  MOHO_TRY((stage<ND, false>(b, st, niter, &n[0])));
+  if (n[0] < 0) return find_failed(b, st, first, s);
+  stencil_kernel<ND><<<over(b.nodes, b.n), THREADS, 0, st>>>(b);
+  CUDA_LAUNCHED("eikonal stencil");
+  MOHO_TRY((stage<ND, true>(b, st, niter, &n[1])));
+  if (n[1] < 0) return find_failed(b, st, first, s);
+  give_kernel<ND><<<over(b.nodes, b.n), THREADS, 0, st>>>(b, r);
+  CUDA_LAUNCHED("eikonal results");
+  for (int i = 0; i < 2; i++)
+    if (n[i] > s->n[i]) s->n[i] = n[i];
+  return MOHO_OK;
+}
+
+/* Places of `most` positions in the work area. */
+static void lay_out(batch *b, int64_t most, char *work)
+{
+  b->tau = (double *)work;
+  work += (size_t)most * rounded((size_t)b->nodes * sizeof(double));
+  b->stencil = (uint16_t *)work;
+  work += (size_t)most * rounded((size_t)b->nodes * sizeof(uint16_t));
+  b->source = (const moho_eikonal_source *)work;
+  work += (size_t)most * rounded(sizeof(moho_eikonal_source));
+  b->change = (unsigned long long *)work;
+  work += rounded((size_t)most * sizeof *b->change);
+  b->pending = (int *)work;
+  work += rounded((size_t)(most + 1) * sizeof(int));
+  b->dirty = (uint8_t *)work;
+}
+
+static moho_status cuda_eikonal_solve(moho_lane *on, const moho_eikonal_run *r, void *work, moho_eikonal_sweeps *s)
+{
+  cudaStream_t st = (cudaStream_t)on->stream;
+  const int64_t most = at_once(&r->g, r->n);
+  void *const out[5] = { r->time, r->tau, r->grad[0], r->grad[1], r->grad[2] };
+  batch b = {};
+  b.g = r->g, b.tiles = eik_cut(&r->g), b.nodes = nodes_of(&r->g);
+  b.slowest2 = r->slowest2, b.slow2 = r->slow2;
+  b.tol[0] = fmax(r->tol, EIK_ROUGH), b.tol[1] = r->tol;
+  for (int k = 0; k < 3; k++) b.ih[k] = 1 / r->g.d[k];
+  lay_out(&b, most, (char *)work);
+  *s = (moho_eikonal_sweeps){ { 0, 0 }, -1, 0 };
+  CUDA_TRY(cudaSetDevice(on->ctx->ordinal));
+  if ((b.nodes + THREADS - 1) / THREADS > INT32_MAX) return moho_fail(MOHO_EINVAL, "expected fewer than 2^39 nodes on cuda, got %lld", (long long)b.nodes);
+  for (int64_t first = 0; first < r->n && s->failed < 0; first += most) {
+    b.n = r->n - first < most ? r->n - first : most;
+    results to = {};
+    for (int k = 0; k < 5; k++) {
+      if (!out[k]) continue;
+      if (r->type == MOHO_F32) to.narrow[k] = (float *)out[k] + first * b.nodes;
+      else to.wide[k] = (double *)out[k] + first * b.nodes;
+    }
+    CUDA_TRY(cudaMemcpyAsync((void *)b.source, r->source + first, (size_t)b.n * sizeof *r->source, cudaMemcpyHostToDevice, st));
+    MOHO_TRY((r->g.nd == 2 ? solve_batch<2>(b, st, r->niter, first, to, s) : solve_batch<3>(b, st, r->niter, first, to, s)));
+    CUDA_TRY(cudaStreamSynchronize(st));
+  }
+  return MOHO_OK;
+}
+
+extern "C" const struct moho_eikonal_kernels moho_cuda_eikonal;
+const struct moho_eikonal_kernels moho_cuda_eikonal = {
+  .work = cuda_eikonal_work,
+  .each = cuda_eikonal_each,
+  .solve = cuda_eikonal_solve,
+};
