@@ -3,7 +3,7 @@
 #include <omp.h>
 #include "eikonal_tiles.h"
 
-enum { HALO = 2 };                      /* unset nodes around tau, so that all have neighbours */
+enum { HALO = EIK_REACH };              /* unset nodes around tau, so that all have neighbours */
 
 /* A position being solved. */
 typedef struct solving {
@@ -14,8 +14,10 @@ typedef struct solving {
   double shift[3], ih[3], scale, least;        /* first coordinate relative to the source; 1 / step; 1 / s0^2; lower bound of tau */
   double *tau;                          /* of node (0, 0, 0)                                 */
   uint16_t *stencil;
+  uint8_t *todo;                        /* as tau, of each node: to be computed              */
   uint8_t *dirty;                       /* of each tile: to be swept                         */
   double change;
+  int64_t near[2][3];                   /* first and last of the tiles around the position   */
 } solving;
 
 /* ---- memory ---------------------------------------------------------------------------- */
@@ -33,7 +35,7 @@ static size_t nodes(const moho_eikonal_grid *g) { return (size_t)(g->n[0] * g->n
 
 static size_t cpu_eikonal_each(const moho_eikonal_grid *g)
 {
-  return rounded(padded(g) * sizeof(double)) + rounded(nodes(g) * sizeof(uint16_t)) + rounded((size_t)eik_cut(g).n);
+  return rounded(padded(g) * sizeof(double)) + rounded(padded(g)) + rounded(nodes(g) * sizeof(uint16_t)) + rounded((size_t)eik_cut(g).n);
 }
 
 static int64_t slots(int64_t n)
@@ -55,50 +57,89 @@ static inline int in_box(const moho_eikonal_source *s, int64_t y, int64_t x, int
          y < s->first[0] + s->count[0];
 }
 
+/* Two tiles of a diagonal may see the same node. */
+static inline void mark(uint8_t *p)
+{
+#pragma omp atomic write
+  *p = 1;
+}
+
+/* Nodes that see this one. */
+MOHO_FORMULA void mark_around(uint8_t *p, int nd, int second, const int64_t *step)
+{
+  for (int i = 3 - nd; i < 3; i++)
+    for (int k = 1; k <= (second ? HALO : 1); k++) mark(p + k * step[i]), mark(p - k * step[i]);
+}
+
+/* Nodes of a tile that lie along z. */
+typedef struct line {
+  double *tau;                          /* of the line's node z = 0, as the others           */
+  uint8_t *todo;
+  uint16_t *stencil;
+  const double *slow2;
+  eik_node at;
+  double across;                        /* square of the distance but for z                  */
+  bool box;                             /* the line goes through the nodes around the source */
+  int64_t zlo, zhi;                     /* first and last node that changed                  */
+} line;
+
+static line line_at(const solving *p, int nd, int64_t y, int64_t x)
+{
+  const double *h = p->r->g.d;
+  int64_t to = y * p->step[0] + x * p->step[1], eto = y * p->estep[0] + x * p->estep[1];
+  line l = { .tau = p->tau + to, .todo = p->todo + to, .stencil = p->stencil + eto, .slow2 = p->r->slow2 + eto, .zlo = INT64_MAX, .zhi = -1 };
+  l.at.x[0] = nd == 3 ? (double)y * h[0] + p->shift[0] : 0, l.at.x[1] = (double)x * h[1] + p->shift[1];
+  l.across = l.at.x[0] * l.at.x[0] + l.at.x[1] * l.at.x[1];
+  l.box = in_box(p->src, y, x, p->src->first[2]);
+  return l;
+}
+
+/* Computes node z of a line if it is its turn; gives the relative change when there is one. */
+MOHO_FORMULA double compute(const solving *p, int nd, int second, int64_t sweep, line *l, int64_t z, double tol)
+{
+  const double *h = p->r->g.d;
+  const int64_t step[3] = { p->step[0], p->step[1], 1 };
+  if (!l->todo[z] || (second && !eik_turn(nd, l->stencil[z], sweep))) return 0;
+  l->todo[z] = 0;
+  if (l->box && z >= p->src->first[2] && z < p->src->first[2] + p->src->count[2]) return 0;
+  l->at.x[2] = (double)z * h[2] + p->shift[2];
+  l->at.r2 = l->across + l->at.x[2] * l->at.x[2];
+  l->at.f = l->slow2[z] * p->scale * l->at.r2;
+  double old = l->tau[z], new;
+  if (second) new = eik_more(eik_second(nd, &l->at, h, p->ih, l->tau + z, step, &l->stencil[z]), p->least);
+  else new = eik_less(eik_first(nd, &l->at, h, p->ih, l->tau + z, step, NULL), old);
+  double change = fabs(new - old);
+  if (!(change > tol * new)) return 0;
+  l->tau[z] = new;
+  mark_around(l->todo + z, nd, second, step);
+  if (z < l->zlo) l->zlo = z;
+  if (z > l->zhi) l->zhi = z;
+  return change / new;
+}
+
 /* Sweeps a tile; bit 2 i (2 i + 1): a node changed that the neighbour towards lower (higher) indices along axis i sees; bit 6: any. */
 MOHO_FORMULA int sweep_tile(solving *p, int nd, int second, int64_t sweep, const int64_t tile[3], double *change)
 {
   const moho_eikonal_run *r = p->r;
-  const double *h = r->g.d;
-  const int64_t step[3] = { p->step[0], p->step[1], 1 };
-  int64_t lo[3], hi[3];
   const double tol = second ? r->tol : fmax(r->tol, EIK_ROUGH);
+  int64_t lo[3], hi[3];
   int changed = 0;
   for (int i = 0; i < 3; i++) {
     lo[i] = tile[i] * p->tiles.size[i];
     hi[i] = lo[i] + p->tiles.size[i] < r->g.n[i] ? lo[i] + p->tiles.size[i] : r->g.n[i];
   }
-  int by = eik_backward(sweep, 0), bx = eik_backward(sweep, 1), bz = eik_backward(sweep, 2);
-  for (int64_t j = lo[0]; j < hi[0]; j++)
-    for (int64_t k = lo[1]; k < hi[1]; k++) {
-      int64_t y = by ? hi[0] - 1 - (j - lo[0]) : j, x = bx ? hi[1] - 1 - (k - lo[1]) : k;
-      double *row = p->tau + y * step[0] + x * step[1];
-      int64_t erow = y * p->estep[0] + x * p->estep[1];
-      int row_changed = 0;
-      int64_t zlo = hi[2], zhi = lo[2];
-      eik_node at = { .x = { nd == 3 ? (double)y * h[0] + p->shift[0] : 0, (double)x * h[1] + p->shift[1], 0 } };
-      double across = at.x[0] * at.x[0] + at.x[1] * at.x[1];
-      for (int64_t l = lo[2]; l < hi[2]; l++) {
-        int64_t z = bz ? hi[2] - 1 - (l - lo[2]) : l;
-        if (in_box(p->src, y, x, z)) continue;
-        at.x[2] = (double)z * h[2] + p->shift[2];
-        at.r2 = across + at.x[2] * at.x[2];
-        at.f = r->slow2[erow + z] * p->scale * at.r2;
-        double old = row[z], new;
-        if (second) new = fmax(eik_second(nd, &at, h, p->ih, row + z, step, &p->stencil[erow + z]), p->least);
-        else new = fmin(eik_first(nd, &at, h, p->ih, row + z, step, NULL), old);
-        double by_now = fabs(new - old);
-        row[z] = new;
-        if (!(by_now > tol * new)) continue;
-        *change = fmax(*change, by_now / new);
-        row_changed = 1;
-        zlo = z < zlo ? z : zlo, zhi = z > zhi ? z : zhi;
-      }
-      if (!row_changed) continue;
+  const int by = eik_backward(sweep, 0), bx = eik_backward(sweep, 1), bz = eik_backward(sweep, 2);
+  for (int64_t j = 0; j < hi[0] - lo[0]; j++)
+    for (int64_t k = 0; k < hi[1] - lo[1]; k++) {
+      int64_t y = by ? hi[0] - 1 - j : lo[0] + j, x = bx ? hi[1] - 1 - k : lo[1] + k;
+      line l = line_at(p, nd, y, x);
+      for (int64_t z = bz ? hi[2] - 1 : lo[2]; z >= lo[2] && z < hi[2]; z += bz ? -1 : 1)
+        *change = eik_more(*change, compute(p, nd, second, sweep, &l, z, tol));
+      if (l.zhi < 0) continue;
       changed |= 64;
       if (nd == 3) changed |= (y < lo[0] + HALO ? 1 : 0) | (y >= hi[0] - HALO ? 2 : 0);
       changed |= (x < lo[1] + HALO ? 4 : 0) | (x >= hi[1] - HALO ? 8 : 0);
-      changed |= (zlo < lo[2] + HALO ? 16 : 0) | (zhi >= hi[2] - HALO ? 32 : 0);
+      changed |= (l.zlo < lo[2] + HALO ? 16 : 0) | (l.zhi >= hi[2] - HALO ? 32 : 0);
     }
   return changed;
 }
@@ -113,34 +154,35 @@ static double visit(solving *p, int nd, int second, int64_t sweep, const int64_t
   int changed;
   if (nd == 2) changed = second ? sweep_tile(p, 2, 1, sweep, at, &change) : sweep_tile(p, 2, 0, sweep, at, &change);
   else changed = second ? sweep_tile(p, 3, 1, sweep, at, &change) : sweep_tile(p, 3, 0, sweep, at, &change);
-  p->dirty[i] = changed != 0;
+  p->dirty[i] = changed != 0 || (second && !(sweep >> nd));
   if (!changed) return 0;
   for (int k = 0; k < 3; k++)
     for (int up = 0; up < 2; up++)
       if ((changed >> (2 * k + up) & 1) && (up ? at[k] + 1 < count[k] : at[k] > 0)) {
         int64_t to = up ? i + step[k] : i - step[k];
-#pragma omp atomic write
-        p->dirty[to] = 1;
+        mark(p->dirty + to);
       }
   return change;
 }
 
 /* ---- a stage ------------------------------------------------------------------------------- */
 
-static int any(const uint8_t *v, int64_t n)
+static int any(const solving *p, const int64_t lo[3], const int64_t hi[3])
 {
-  for (int64_t i = 0; i < n; i++)
-    if (v[i]) return 1;
+  for (int64_t y = lo[0]; y <= hi[0]; y++)
+    for (int64_t x = lo[1]; x <= hi[1]; x++)
+      for (int64_t z = lo[2]; z <= hi[2]; z++)
+        if (p->dirty[(y * p->tiles.count[1] + x) * p->tiles.count[2] + z]) return 1;
   return 0;
 }
 
-/* Sweeps until no tile is left to be swept; gives the number of sweeps, -1 when there were too many. */
-static int64_t stage(solving *p, int second, int threads)
+/* Sweeps tiles lo to hi until none of them is left to be swept; gives the number of sweeps, -1 when there were too many. */
+static int64_t settle(solving *p, int second, const int64_t lo[3], const int64_t hi[3], int threads)
 {
   const int64_t free_tiles = p->tiles.count[0] * p->tiles.count[1], diagonals = eik_diagonals(&p->tiles);
   int64_t sweep = 0;
   (void)threads;
-  while (any(p->dirty, p->tiles.n)) {
+  while (any(p, lo, hi)) {
     if (sweep == p->r->niter || moho_stopped()) return -1;
     double change = 0;
 #pragma omp parallel num_threads(threads) if (threads > 1)
@@ -148,13 +190,21 @@ static int64_t stage(solving *p, int second, int threads)
 #pragma omp for schedule(dynamic, 1) reduction(max : change)
       for (int64_t i = 0; i < free_tiles; i++) {
         int64_t at[3];
-        if (eik_tile_at(&p->tiles, sweep, d, i, at)) change = fmax(change, visit(p, p->r->g.nd, second, sweep, at));
+        if (eik_tile_at(&p->tiles, sweep, d, i, at) && eik_within(at, lo, hi))
+          change = eik_more(change, visit(p, p->r->g.nd, second, sweep, at));
       }
     }
     p->change = change;
     sweep++;
   }
   return sweep;
+}
+
+static int64_t stage(solving *p, int second, int threads)
+{
+  const int64_t *n = p->tiles.count, first[3] = { 0, 0, 0 }, last[3] = { n[0] - 1, n[1] - 1, n[2] - 1 };
+  int64_t near = settle(p, second, p->near[0], p->near[1], 1), all = near < 0 ? -1 : settle(p, second, first, last, threads);
+  return all < 0 ? -1 : near + all;
 }
 
 /* ---- a position ------------------------------------------------------------------------------ */
@@ -171,28 +221,30 @@ static void start(solving *p, const moho_eikonal_run *r, int64_t i, char *work)
   p->estep[0] = g->n[1] * g->n[2], p->estep[1] = g->n[2], p->estep[2] = 1;
   for (size_t k = 0; k < n; k++) tau[k] = EIK_UNSET;
   p->tau = tau + HALO * (p->step[0] + p->step[1] + 1);
-  p->stencil = (uint16_t *)(work + rounded(n * sizeof(double)));
+  p->todo = (uint8_t *)work + rounded(n * sizeof(double));
+  memset(p->todo, 0, n);
+  p->stencil = (uint16_t *)(p->todo + rounded(n));
+  p->todo += HALO * (p->step[0] + p->step[1] + 1);
   p->dirty = (uint8_t *)p->stencil + rounded(nodes(g) * sizeof(uint16_t));
   memset(p->dirty, 0, (size_t)p->tiles.n);
   for (int k = 0; k < 3; k++) p->shift[k] = g->o[k] - s->at[k], p->ih[k] = 1 / g->d[k];
   p->scale = 1 / (s->slow * s->slow), p->least = sqrt(r->slowest2 * p->scale);
   const double *from = s->tau;
-  int64_t lo[3], hi[3];
-  for (int k = 0; k < 3; k++) {         /* tiles that see the box */
-    int64_t a = s->first[k] - HALO, z = s->first[k] + s->count[k] - 1 + HALO;
-    lo[k] = (a > 0 ? a : 0) / p->tiles.size[k];
-    hi[k] = (z < g->n[k] ? z : g->n[k] - 1) / p->tiles.size[k];
-  }
+  const int64_t *lo = p->near[0], *hi = p->near[1];
+  eik_near(g, &p->tiles, s, p->near[0], p->near[1]);
   for (int64_t y = 0; y < s->count[0]; y++)
     for (int64_t x = 0; x < s->count[1]; x++)
-      for (int64_t z = 0; z < s->count[2]; z++)
-        p->tau[(s->first[0] + y) * p->step[0] + (s->first[1] + x) * p->step[1] + s->first[2] + z] = *from++;
+      for (int64_t z = 0; z < s->count[2]; z++) {
+        int64_t node = (s->first[0] + y) * p->step[0] + (s->first[1] + x) * p->step[1] + s->first[2] + z;
+        p->tau[node] = *from++;
+        mark_around(p->todo + node, g->nd, 0, p->step);
+      }
   for (int64_t y = lo[0]; y <= hi[0]; y++)
     for (int64_t x = lo[1]; x <= hi[1]; x++)
       for (int64_t z = lo[2]; z <= hi[2]; z++) p->dirty[(y * p->tiles.count[1] + x) * p->tiles.count[2] + z] = 1;
 }
 
-/* Calls `body` with nd a constant, for each row of nodes along z. */
+/* For each row of nodes along z. */
 #define EACH_ROW(p, threads, y, x)                                                     \
   _Pragma("omp parallel for schedule(static) collapse(2) num_threads(threads) if (threads > 1)") \
   for (int64_t y = 0; y < (p)->r->g.n[0]; y++)                                         \
@@ -222,6 +274,7 @@ static void choose_stencils(solving *p, int threads)
         else eik_first(3, &at, p->r->g.d, p->ih, t, p->step, &s);
       }
       p->stencil[y * p->estep[0] + x * p->estep[1] + z] = (uint16_t)s;
+      p->todo[y * p->step[0] + x * p->step[1] + z] = 1;
     }
   memset(p->dirty, 1, (size_t)p->tiles.n);
 }

@@ -9,8 +9,9 @@
         has an order but for pairs of nodes on both sides of the source, where it is weak: this ends too, whatever the model.
 
    The grid is cut into tiles. Tiles on a diagonal do not depend on each other, so they are worked on at once, and a tile is
-   skipped unless it, or a node that it sees, changed since it was last swept. The order of work, and so every bit of the result, is the
-   same for any number of threads and on every device. */
+   skipped unless it, or a node that it sees, changed since it was last swept. Changes within the tolerance are not made: so a node
+   whose neighbours did not change need not be computed again, and whether it is makes no difference. The order of work is fixed; every
+   bit of the result is the same for any number of threads and on every device. */
 #ifndef MOHO_EIKONAL_KERNELS_H
 #define MOHO_EIKONAL_KERNELS_H
 

@@ -8,7 +8,7 @@
 #include "cuda_host.h"
 #include "eikonal_tiles.h"
 
-enum { HALO = 2, THREADS = 256 };
+enum { HALO = EIK_REACH, THREADS = 256 };
 static constexpr size_t BATCH = (size_t)4 << 30;      /* bytes of positions that are solved together, if one takes less */
 static constexpr int64_t MOST = 32768;                /* of them: a grid's second size                                  */
 
@@ -121,17 +121,17 @@ __device__ static int sweep_tile(const batch &b, const moho_eikonal_source &src,
     if (mine && l + 1 >= 0 && l + 1 < hi[2]) next = slow2[row + place(l + 1)];
     if (i == 0 && on) s2 = slow2[row + place(0)];
     int kz = place(l);
-    if (on && !in_box(src, y, x, lo[2] + kz)) {
+    if (on && !in_box(src, y, x, lo[2] + kz) && (!SECOND || eik_turn(ND, stencil[row + kz], sweep))) {
       at.x[2] = (double)(lo[2] + kz) * b.g.d[2] + shift;
       at.r2 = across + at.x[2] * at.x[2];
       at.f = s2 * scale * at.r2;
       double old = line[kz], now;
-      if (SECOND) now = fmax(eik_second(ND, &at, b.g.d, b.ih, line + kz, step, &stencil[row + kz]), least);
-      else now = fmin(eik_first(ND, &at, b.g.d, b.ih, line + kz, step, NULL), old);
+      if (SECOND) now = eik_more(eik_second(ND, &at, b.g.d, b.ih, line + kz, step, &stencil[row + kz]), least);
+      else now = eik_less(eik_first(ND, &at, b.g.d, b.ih, line + kz, step, NULL), old);
       double by = fabs(now - old);
-      line[kz] = now;
       if (by > tol * now) {
-        *change = fmax(*change, by / now);
+        line[kz] = now;
+        *change = eik_more(*change, by / now);
         zlo = min(zlo, kz), zhi = max(zhi, kz);
       }
     }
@@ -145,8 +145,15 @@ __device__ static int sweep_tile(const batch &b, const moho_eikonal_source &src,
   return changed | (zlo < HALO ? 16 : 0) | (zhi >= hi[2] - HALO ? 32 : 0);
 }
 
+__device__ static bool is_near(const batch &b, int64_t pos, const int64_t at[3])
+{
+  int64_t lo[3], hi[3];
+  eik_near(&b.g, &b.tiles, &b.source[pos], lo, hi);
+  return eik_within(at, lo, hi);
+}
+
 /* A diagonal of tiles: blocks along x are the tiles with the first two coordinates free, along y the positions. */
-template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINES) sweep_kernel(batch b, int64_t sweep, int64_t diagonal)
+template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINES) sweep_kernel(batch b, bool near, int64_t sweep, int64_t diagonal)
 {
   using S = shape<ND>;
   __shared__ double t[S::D * S::H * S::W];
@@ -157,7 +164,7 @@ template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINE
   const int64_t *count = b.tiles.count, jump[3] = { count[1] * count[2], count[2], 1 };
   const int64_t tile = at[0] * jump[0] + at[1] * jump[1] + at[2], pos = blockIdx.y, lo[3] = { at[0] * S::Y, at[1] * S::X, at[2] * S::Z };
   uint8_t *dirty = b.dirty + pos * b.tiles.n + tile;
-  if (!*dirty) return;
+  if (!*dirty || (near && !is_near(b, pos, at))) return;
   if (threadIdx.x == 0) all = 0, most = 0;
   double *tau = b.tau + pos * b.nodes, change = 0;
   load<ND>(b, tau, lo, t);
@@ -169,7 +176,7 @@ template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINE
   }
   __syncthreads();
   if (threadIdx.x) return;
-  *dirty = all != 0;
+  *dirty = all != 0 || (SECOND && !(sweep >> ND));
   if (!all) return;
   for (int k = 0; k < 3; k++) {
     if ((all >> (2 * k) & 1) && at[k] > 0) dirty[-jump[k]] = 1;
@@ -199,11 +206,7 @@ __global__ void start_kernel(batch b)
     int64_t z = s.first[2] + i % s.count[2], x = s.first[1] + i / s.count[2] % s.count[1], y = s.first[0] + i / (s.count[1] * s.count[2]);
     tau[(y * b.g.n[1] + x) * b.g.n[2] + z] = s.tau[i];
   }
-  for (int k = 0; k < 3; k++) {
-    int64_t a = s.first[k] - HALO, z = s.first[k] + s.count[k] - 1 + HALO;
-    lo[k] = (a > 0 ? a : 0) / b.tiles.size[k];
-    hi[k] = (z < b.g.n[k] ? z : b.g.n[k] - 1) / b.tiles.size[k];
-  }
+  eik_near(&b.g, &b.tiles, &s, lo, hi);
   for (int64_t y = lo[0]; y <= hi[0]; y++)
     for (int64_t x = lo[1]; x <= hi[1]; x++)
       for (int64_t z = lo[2]; z <= hi[2]; z++) dirty[(y * b.tiles.count[1] + x) * b.tiles.count[2] + z] = 1;
@@ -241,10 +244,14 @@ template <int ND> __global__ void stencil_kernel(batch b)
 }
 
 /* A block for each position: whether it has tiles left. */
-__global__ void pending_kernel(batch b)
+__global__ void pending_kernel(batch b, bool near)
 {
   int any = 0;
-  for (int64_t i = threadIdx.x; i < b.tiles.n; i += blockDim.x) any |= b.dirty[blockIdx.x * b.tiles.n + i];
+  const int64_t *n = b.tiles.count;
+  for (int64_t i = threadIdx.x; i < b.tiles.n; i += blockDim.x) {
+    const int64_t at[3] = { i / (n[1] * n[2]), i / n[2] % n[1], i % n[2] };
+    if (b.dirty[blockIdx.x * b.tiles.n + i] && (!near || is_near(b, blockIdx.x, at))) any = 1;
+  }
   any = __syncthreads_or(any);
   if (threadIdx.x) return;
   b.pending[1 + blockIdx.x] = any != 0;
@@ -282,34 +289,49 @@ template <int ND> __global__ void give_kernel(batch b, results r)
 
 static dim3 over(int64_t items, int64_t n) { return dim3((unsigned)((items + THREADS - 1) / THREADS), (unsigned)n); }
 
-template <int ND, bool SECOND> static moho_status sweep_all(const batch &b, cudaStream_t st, int64_t sweep)
+template <int ND, bool SECOND> static moho_status sweep_all(const batch &b, bool near, cudaStream_t st, int64_t sweep)
 {
   const int64_t diagonals = eik_diagonals(&b.tiles), free_tiles = b.tiles.count[0] * b.tiles.count[1];
   for (int64_t d = 0; d < diagonals; d++) {
-    sweep_kernel<ND, SECOND><<<dim3((unsigned)free_tiles, (unsigned)b.n), shape<ND>::LINES, 0, st>>>(b, sweep, d);
+    sweep_kernel<ND, SECOND><<<dim3((unsigned)free_tiles, (unsigned)b.n), shape<ND>::LINES, 0, st>>>(b, near, sweep, d);
     CUDA_LAUNCHED("eikonal sweep");
   }
   return MOHO_OK;
 }
 
-/* Sweeps until no tile is left: the number of sweeps, -1 when there were too many. */
-template <int ND, bool SECOND> static moho_status stage(const batch &b, cudaStream_t st, int64_t niter, int64_t *sweeps)
+/* Whether any position has tiles left. */
+static moho_status pending(const batch &b, bool near, cudaStream_t st, int *left)
 {
-  int left = 1;
-  for (*sweeps = 0; left; ++*sweeps) {
-    if (moho_stopped()) return moho_fail(MOHO_ESTOP, "interrupted");
-    if (*sweeps == niter) {
-      *sweeps = -1;
+  CUDA_TRY(cudaMemsetAsync(b.pending, 0, sizeof(int), st));
+  pending_kernel<<<(unsigned)b.n, THREADS, 0, st>>>(b, near);
+  CUDA_LAUNCHED("eikonal pending");
+  CUDA_TRY(cudaMemcpyAsync(left, b.pending, sizeof *left, cudaMemcpyDeviceToHost, st));
+  CUDA_TRY(cudaStreamSynchronize(st));
+  return MOHO_OK;
+}
+
+/* Sweeps until no tile is left, or none of those around the positions: the number of sweeps, -1 when there were too many. */
+template <int ND, bool SECOND> static moho_status settle(const batch &b, bool near, cudaStream_t st, int64_t niter, int64_t *sweeps)
+{
+  int left;
+  for (int64_t n = 0;; n++) {
+    MOHO_TRY(pending(b, near, st, &left));
+    if (!left || n == niter) {
+      *sweeps = left ? -1 : n;
       return MOHO_OK;
     }
+    if (moho_stopped()) return moho_fail(MOHO_ESTOP, "interrupted");
     CUDA_TRY(cudaMemsetAsync(b.change, 0, (size_t)b.n * sizeof *b.change, st));
-    MOHO_TRY((sweep_all<ND, SECOND>(b, st, *sweeps)));
-    CUDA_TRY(cudaMemsetAsync(b.pending, 0, sizeof(int), st));
-    pending_kernel<<<(unsigned)b.n, THREADS, 0, st>>>(b);
-    CUDA_LAUNCHED("eikonal pending");
-    CUDA_TRY(cudaMemcpyAsync(&left, b.pending, sizeof left, cudaMemcpyDeviceToHost, st));
-    CUDA_TRY(cudaStreamSynchronize(st));
+    MOHO_TRY((sweep_all<ND, SECOND>(b, near, st, n)));
   }
+}
+
+template <int ND, bool SECOND> static moho_status stage(const batch &b, cudaStream_t st, int64_t niter, int64_t *sweeps)
+{
+  int64_t near, all = 0;
+  MOHO_TRY((settle<ND, SECOND>(b, true, st, niter, &near)));
+  if (near >= 0) MOHO_TRY((settle<ND, SECOND>(b, false, st, niter, &all)));
+  *sweeps = near < 0 || all < 0 ? -1 : near + all;
   return MOHO_OK;
 }
 

@@ -26,6 +26,9 @@ typedef struct eik_node {
   double r2, f;
 } eik_node;
 
+/* No not-a-numbers here: so no calls of fmin and fmax. */
+MOHO_FORMULA double eik_less(double a, double b) { return b < a ? b : a; }
+MOHO_FORMULA double eik_more(double a, double b) { return b > a ? b : a; }
 MOHO_FORMULA double eik_square(double v) { return v * v; }
 
 /* The equation on the axes of `mask`; false when no tau has all E >= 0. Written with the cross products, so that nothing cancels. */
@@ -102,7 +105,7 @@ MOHO_FORMULA double eik_first(int nd, const eik_node *at, const double *h, const
   }
   if (!mask) return EIK_UNSET;
   int used = eik_solve_part(nd, mask, a, b, at->f, &tau);
-  if (!stencil) return beside && mask & ~beside ? fmin(tau, eik_beside(nd, mask, beside, at, a, b)) : tau;
+  if (!stencil) return beside && mask & ~beside ? eik_less(tau, eik_beside(nd, mask, beside, at, a, b)) : tau;
   *stencil = 0;
   for (int i = 3 - nd; i < 3; i++) {
     if (!(used >> i & 1)) continue;

@@ -5,6 +5,8 @@
 #include "eikonal.h"
 #include "eikonal_formula.h"
 
+enum { EIK_REACH = 2 };                 /* nodes that a stencil reaches                      */
+
 typedef struct eik_tiles {
   int64_t size[3], count[3], n;
 } eik_tiles;
@@ -20,10 +22,37 @@ static inline eik_tiles eik_cut(const moho_eikonal_grid *g)
   return t;
 }
 
+/* The tiles that see the nodes around a position. They are swept by themselves first: what waits for each other across the source
+   is settled there before the rest of the grid hears of it. */
+MOHO_FORMULA void eik_near(const moho_eikonal_grid *g, const eik_tiles *t, const moho_eikonal_source *s, int64_t lo[3], int64_t hi[3])
+{
+  for (int k = 0; k < 3; k++) {
+    int64_t a = s->first[k] - EIK_REACH, z = s->first[k] + s->count[k] - 1 + EIK_REACH;
+    lo[k] = (a > 0 ? a : 0) / t->size[k];
+    hi[k] = (z < g->n[k] ? z : g->n[k] - 1) / t->size[k];
+  }
+}
+
+MOHO_FORMULA int eik_within(const int64_t at[3], const int64_t lo[3], const int64_t hi[3])
+{
+  return at[0] >= lo[0] && at[0] <= hi[0] && at[1] >= lo[1] && at[1] <= hi[1] && at[2] >= lo[2] && at[2] <= hi[2];
+}
+
 static inline int64_t eik_diagonals(const eik_tiles *t) { return t->count[0] + t->count[1] + t->count[2] - 2; }
 
 /* Whether an axis is swept from high to low: all combinations take turns. */
 MOHO_FORMULA int eik_backward(int64_t sweep, int axis) { return (int)(sweep >> (2 - axis) & 1); }
+
+/* The second stage's first round of sweeps does each node in the one that goes as time does along the axes of its stencil. */
+MOHO_FORMULA int eik_turn(int nd, int stencil, int64_t sweep)
+{
+  if (sweep >> nd) return 1;
+  for (int i = 3 - nd; i < 3; i++) {
+    int bits = stencil >> (EIK_BITS * i);
+    if ((bits & EIK_USED) && ((bits & EIK_HIGHER) != 0) != eik_backward(sweep, i)) return 0;
+  }
+  return 1;
+}
 
 /* Tile number `i` of those with the first two coordinates free, on diagonal `d` of a sweep: its coordinates; false when there is none. */
 MOHO_FORMULA int eik_tile_at(const eik_tiles *t, int64_t sweep, int64_t d, int64_t i, int64_t at[3])

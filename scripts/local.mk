@@ -18,6 +18,7 @@ EXTRA_DIST += %D%/validate.py %D%/validate.lua
 EXTRA_DIST += %D%/bench %D%/bench.lua %D%/bench-pylops.py
 EXTRA_DIST += %D%/bench_kirchhoff.cu %D%/bench_kirchhoff.cuh
 EXTRA_DIST += %D%/bench_ops.lua %D%/bench_ops.py
+EXTRA_DIST += %D%/bench_eikonal.lua %D%/bench_eikonal.py
 EXTRA_DIST += %D%/bench_arrays.lua %D%/bench_arrays.py
 
 # "N passed, N failed, N skipped" of the last run.

@@ -106,8 +106,10 @@ describe("eikonal", function()
 
       it("is exact for a constant velocity, whatever the steps", function()
         local function check(o)
-          local got, want = solve(o, { device = device })
-          assert.is_true(worst(got, want) < 1e-14 * want:max(), ("%.3g s"):format(worst(got, want)))
+          for tol, most in pairs{ [1e-15] = 1e-14, [1e-9] = 5e-9 } do
+            local got, want = solve(o, { device = device, tol = tol })
+            assert.is_true(worst(got, want) <= most * want:max(), ("%.3g s, tol %g"):format(worst(got, want), tol))
+          end
         end
         check{ n = { 43, 71 }, h = { 12.5, 4 }, o = { -100, 30 }, v0 = 1500, g = { 0, 0 }, srcs = { { -100, 30 }, { 33.3, 50.1 }, { 150,
           62 }, { 425, 309.9 } } }
@@ -303,9 +305,9 @@ describe("eikonal", function()
 
       it("gives the error's figures when the sweeps do not suffice", function()
         local ok, message = pcall(moho.eikonal, { x = axis(121, 10), z = axis(93, 10), vel = 2000, srcs = { { 0, 600 }, { 0, 333 } },
-          niter = 2, device = device })
+          niter = 1, device = device })
         assert.is_false(ok)
-        assert.matches("times of position 2 %(x 600, z 333%) still change by .*, relative, after 'niter' = 2 sweeps; 'tol' is 1e%-09", message)
+        assert.matches("times of position [12] %(x %d+, z %d+%) are not settled after 'niter' = 1 sweeps, " .. "the last changed them by [%d.e+-]+, relative; 'tol' is 1e%-09", message)
       end)
     end)
   end

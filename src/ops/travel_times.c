@@ -185,9 +185,9 @@ static moho_status sweep(const moho_eikonal_job *j, moho_eikonal_run *run, moho_
   if (s.failed >= 0) {
     const double *at = run->source[s.failed].at;
     return moho_fail(MOHO_EINVAL,
-                     "times of position %" PRId64 " (x %g, z %g) still change by %.3g, relative, after 'niter' = %" PRId64
-                     " sweeps; 'tol' is %g: allow more sweeps or larger changes",
-                     s.failed + 1, at[1], at[2], s.change, run->niter, run->tol);
+                     "times of position %" PRId64 " (x %g, z %g) are not settled after 'niter' = %" PRId64
+                     " sweeps, the last changed them by %.3g, relative; 'tol' is %g: allow more sweeps or larger changes",
+                     s.failed + 1, at[1], at[2], run->niter, s.change, run->tol);
   }
   r->sweeps[0] = s.n[0], r->sweeps[1] = s.n[1];
   return MOHO_OK;
