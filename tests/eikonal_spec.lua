@@ -2,7 +2,7 @@
 -- MOHO_MODELS: a folder with the models of the reference times that are not made here (Marmousi, Overthrust).
 local moho = require "moho"
 
-local data = debug.getinfo(1, "S").source:match "^@?(.*)/[^/]*$" .. "/data/"
+local data = (os.getenv "top_srcdir" or "..") .. "/tests/data/"
 local memcheck = os.getenv "MOHO_MEMCHECK"
 local devices = { "cpu" }
 if moho.device "cuda:0" then devices[2] = "cuda:0" end

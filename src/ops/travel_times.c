@@ -112,15 +112,16 @@ static moho_status make_slow2(const moho_eikonal_job *j, moho_array **slow2, dou
   moho_status st = moho_array_new(cpu, MOHO_F64, &(moho_shape){ 3, { n[0], n[1], n[2] } }, &h);
   moho_ctx_unref(cpu);
   MOHO_TRY(st);
-  double *to = moho_array_data(h), top = 0;
-  for (int64_t i = 0; i < j->nvel; i++) top = fmax(top, j->vel[i]);
-  *least = 1 / top * (1 / top);
+  double *to = moho_array_data(h), low = INFINITY;
+#pragma omp parallel for collapse(2) schedule(static) reduction(min : low)
   for (int64_t y = 0; y < n[0]; y++)
     for (int64_t x = 0; x < n[1]; x++)
       for (int64_t z = 0; z < n[2]; z++) {
-        double s = 1 / velocity(j, (const int64_t[]){ y, x, z });
-        *to++ = s * s;
+        double s = 1 / velocity(j, (const int64_t[]){ y, x, z }), s2 = s * s;
+        to[(y * n[1] + x) * n[2] + z] = s2;
+        low = s2 < low ? s2 : low;
       }
+  *least = low;
   if (j->ctx == h->ctx) {
     *slow2 = h;
     return MOHO_OK;
