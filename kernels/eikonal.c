@@ -200,11 +200,14 @@ static int64_t settle(solving *p, int second, const int64_t lo[3], const int64_t
   return sweep;
 }
 
-static int64_t stage(solving *p, int second, int threads)
+/* The tiles around the position, then all; false when there were too many sweeps. */
+static bool stage(solving *p, int second, int threads, int64_t sweeps[2])
 {
   const int64_t *n = p->tiles.count, first[3] = { 0, 0, 0 }, last[3] = { n[0] - 1, n[1] - 1, n[2] - 1 };
-  int64_t near = settle(p, second, p->near[0], p->near[1], 1), all = near < 0 ? -1 : settle(p, second, first, last, threads);
-  return all < 0 ? -1 : near + all;
+  sweeps[0] = settle(p, second, p->near[0], p->near[1], 1);
+  if (sweeps[0] < 0) return false;
+  sweeps[1] = settle(p, second, first, last, threads);
+  return sweeps[1] >= 0;
 }
 
 /* ---- a position ------------------------------------------------------------------------------ */
@@ -307,26 +310,23 @@ static void give(const solving *p, int64_t i, int threads)
     }
 }
 
-typedef struct outcome { int64_t n[2], failed; double change; } outcome;
-
-static outcome solve_one(const moho_eikonal_run *r, int64_t i, char *work, int threads)
+static moho_eikonal_sweeps solve_one(const moho_eikonal_run *r, int64_t i, char *work, int threads)
 {
   solving p;
-  outcome o = { { 0, 0 }, -1, 0 };
+  moho_eikonal_sweeps o = { .failed = -1 };
   start(&p, r, i, work);
   for (int second = 0; second < 2 && o.failed < 0; second++) {
     if (second) choose_stencils(&p, threads);
-    o.n[second] = stage(&p, second, threads);
-    if (o.n[second] < 0) o = (outcome){ { r->niter, r->niter }, i, p.change };
+    if (!stage(&p, second, threads, o.n[second])) o.failed = i, o.change = p.change;
   }
   if (o.failed < 0) give(&p, i, threads);
   return o;
 }
 
-static void join(moho_eikonal_sweeps *s, const outcome *o)
+static void join(moho_eikonal_sweeps *s, const moho_eikonal_sweeps *o)
 {
-  for (int k = 0; k < 2; k++)
-    if (o->n[k] > s->n[k]) s->n[k] = o->n[k];
+  for (int k = 0; k < 4; k++)
+    if (o->n[k / 2][k % 2] > s->n[k / 2][k % 2]) s->n[k / 2][k % 2] = o->n[k / 2][k % 2];
   if (o->failed >= 0 && (s->failed < 0 || o->failed < s->failed)) s->failed = o->failed, s->change = o->change;
 }
 
@@ -346,12 +346,12 @@ static moho_status cpu_eikonal_solve(moho_lane *on, const moho_eikonal_run *r, v
   *s = (moho_eikonal_sweeps){ .failed = -1 };
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
   for (int64_t i = 0; i < shared; i++) {
-    outcome o = solve_one(r, i, (char *)work + (size_t)omp_get_thread_num() * each, 1);
+    moho_eikonal_sweeps o = solve_one(r, i, (char *)work + (size_t)omp_get_thread_num() * each, 1);
 #pragma omp critical
     join(s, &o);
   }
   for (int64_t i = shared; i < r->n && s->failed < 0; i++) {
-    outcome o = solve_one(r, i, work, team(&r->g, all));
+    moho_eikonal_sweeps o = solve_one(r, i, work, team(&r->g, all));
     join(s, &o);
   }
   return moho_stopped() ? moho_fail(MOHO_ESTOP, "interrupted") : MOHO_OK;

@@ -51,7 +51,7 @@ typedef struct moho_eikonal_run {
 } moho_eikonal_run;
 
 typedef struct moho_eikonal_sweeps {
-  int64_t n[2];                         /* sweeps of the two stages: of the position that took most */
+  int64_t n[2][2];                      /* of each stage: around the positions, then of all; the most that a position took */
   int64_t failed;                       /* a position that did not come to an end, or -1     */
   double change;                        /* its last change, relative                         */
 } moho_eikonal_sweeps;

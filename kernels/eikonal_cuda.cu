@@ -326,12 +326,11 @@ template <int ND, bool SECOND> static moho_status settle(const batch &b, bool ne
   }
 }
 
-template <int ND, bool SECOND> static moho_status stage(const batch &b, cudaStream_t st, int64_t niter, int64_t *sweeps)
+template <int ND, bool SECOND> static moho_status stage(const batch &b, cudaStream_t st, int64_t niter, int64_t sweeps[2])
 {
-  int64_t near, all = 0;
-  MOHO_TRY((settle<ND, SECOND>(b, true, st, niter, &near)));
-  if (near >= 0) MOHO_TRY((settle<ND, SECOND>(b, false, st, niter, &all)));
-  *sweeps = near < 0 || all < 0 ? -1 : near + all;
+  MOHO_TRY((settle<ND, SECOND>(b, true, st, niter, &sweeps[0])));
+  sweeps[1] = sweeps[0];
+  if (sweeps[0] >= 0) MOHO_TRY((settle<ND, SECOND>(b, false, st, niter, &sweeps[1])));
   return MOHO_OK;
 }
 
@@ -354,21 +353,21 @@ static moho_status find_failed(const batch &b, cudaStream_t st, int64_t first, m
 
 template <int ND> static moho_status solve_batch(const batch &b, cudaStream_t st, int64_t niter, int64_t first, const results &r, moho_eikonal_sweeps *s)
 {
-  int64_t n[2];
+  int64_t n[2][2];
   clear_kernel<<<over(b.nodes, b.n), THREADS, 0, st>>>(b);
   CUDA_LAUNCHED("eikonal clear");
   start_kernel<<<(unsigned)((b.n + THREADS - 1) / THREADS), THREADS, 0, st>>>(b);
   CUDA_LAUNCHED("eikonal start");
-  MOHO_TRY((stage<ND, false>(b, st, niter, &n[0])));
-  if (n[0] < 0) return find_failed(b, st, first, s);
+  MOHO_TRY((stage<ND, false>(b, st, niter, n[0])));
+  if (n[0][1] < 0) return find_failed(b, st, first, s);
   stencil_kernel<ND><<<over(b.nodes, b.n), THREADS, 0, st>>>(b);
   CUDA_LAUNCHED("eikonal stencil");
-  MOHO_TRY((stage<ND, true>(b, st, niter, &n[1])));
-  if (n[1] < 0) return find_failed(b, st, first, s);
+  MOHO_TRY((stage<ND, true>(b, st, niter, n[1])));
+  if (n[1][1] < 0) return find_failed(b, st, first, s);
   give_kernel<ND><<<over(b.nodes, b.n), THREADS, 0, st>>>(b, r);
   CUDA_LAUNCHED("eikonal results");
-  for (int i = 0; i < 2; i++)
-    if (n[i] > s->n[i]) s->n[i] = n[i];
+  for (int i = 0; i < 4; i++)
+    if (n[i / 2][i % 2] > s->n[i / 2][i % 2]) s->n[i / 2][i % 2] = n[i / 2][i % 2];
   return MOHO_OK;
 }
 
@@ -399,7 +398,8 @@ static moho_status cuda_eikonal_solve(moho_lane *on, const moho_eikonal_run *r, 
   b.tol[0] = fmax(r->tol, EIK_ROUGH), b.tol[1] = r->tol;
   for (int k = 0; k < 3; k++) b.ih[k] = 1 / r->g.d[k];
   lay_out(&b, most, (char *)work);
-  *s = (moho_eikonal_sweeps){ { 0, 0 }, -1, 0 };
+  *s = {};
+  s->failed = -1;
   CUDA_TRY(cudaSetDevice(on->ctx->ordinal));
   if ((b.nodes + THREADS - 1) / THREADS > INT32_MAX) return moho_fail(MOHO_EINVAL, "expected fewer than 2^39 nodes on cuda, got %lld", (long long)b.nodes);
   for (int64_t first = 0; first < r->n && s->failed < 0; first += most) {

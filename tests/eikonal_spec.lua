@@ -471,7 +471,7 @@ describe("kirchhoff in mode eikonal", function()
       local K = moho.kirchhoff(o)
       local m = moho.zeros{ shape = { nx, nz }, dtype = "f64", device = "cpu" }
       m:slice(":, 36"):fill(1)
-      local A = moho.lift(K.dimsd).H * K * moho.lift(K.dims)
+      local A = moho.lift(K.dimsd, { device = device }).H * K * moho.lift(K.dims, { device = device })
       local image, info = moho.cgls{ A = A, y = A * m, niter = 10 }
       assert.is_true(info.rnorm < 0.2 * (A * m):norm())
       local trace = image:slice("31, :"):copy()

@@ -24,7 +24,7 @@ typedef struct moho_eikonal_result {
   moho_array *time;
   moho_array *tau;                      /* time / (distance / velocity at the position)           */
   moho_array *grad[3];                  /* of time along y, x, z; 0 at the position               */
-  int64_t sweeps[2];                    /* first order, second order: of the position that took most */
+  int64_t sweeps[2];                    /* first order, second order: around the positions, then of all */
   size_t each;                          /* bytes of work memory for a position while it is solved */
 } moho_eikonal_result;
 

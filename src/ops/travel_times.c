@@ -190,7 +190,7 @@ static moho_status sweep(const moho_eikonal_job *j, moho_eikonal_run *run, moho_
                      " sweeps, the last changed them by %.3g, relative; 'tol' is %g: allow more sweeps or larger changes",
                      s.failed + 1, at[1], at[2], run->niter, s.change, run->tol);
   }
-  r->sweeps[0] = s.n[0], r->sweeps[1] = s.n[1];
+  for (int i = 0; i < 2; i++) r->sweeps[i] = s.n[i][0] + s.n[i][1];
   return MOHO_OK;
 }
 
