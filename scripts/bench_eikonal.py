@@ -33,7 +33,7 @@ cases = [("2-D smooth", (1000, 500), 10, smooth), ("2-D rough", (1000, 500), 10,
 for name, n, h, v in cases:
     if options.only not in name:
         continue
-    axes = np.meshgrid(*(np.arange(i) * float(h) for i in n), indexing="ij")
+    axes = list(np.meshgrid(*(np.arange(i) * float(h) for i in n), indexing="ij"))
     if len(n) == 2:
         axes.insert(0, np.zeros(n))
     vel, phi = v(*axes), np.ones(n)
