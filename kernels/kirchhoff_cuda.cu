@@ -1,8 +1,7 @@
 /* The CUDA Kirchhoff kernel set: plans, and which kernels an application takes.
 
    Float operators take the fast kernels where their windows hold what a tile or a panel of the image spans, the plain
-   kernels where not (very fine sampling, lists whose traces share few sides, apertures) and on devices without what
-   they need. Either way index and fraction are those of one fixed-point table, so forward and adjoint agree whatever
+   kernels where not (very fine sampling) and on devices without what they need. Either way index and fraction are those of one fixed-point table, so forward and adjoint agree whatever
    each takes. */
 #include <stdlib.h>
 #include <string.h>
@@ -101,18 +100,18 @@ static moho_status choose(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   if (d->mode == MOHO_KIRCHHOFF_TIME) dz *= d->vel[d->nvel / 2] / 2;
   kc_shape_tiles(k, dz);
   MOHO_TRY(kc_block(k, 2 * sizeof(int), NULL, (void **)&k->scratch));
+  MOHO_TRY(kc_farthest(k));
+  MOHO_TRY(kc_block(k, sizeof *g, g, (void **)&k->dgeo));
   MOHO_TRY(kc_block(k, (size_t)k->tile.n * (size_t)g->nside * sizeof(kc_span), NULL, (void **)&k->tile_span));
   MOHO_TRY(kc_spans(k, &k->tile, true, k->tile_span, &highest, &bad));
   int64_t need = (int64_t)highest + 2;
   k->items = need <= KC_PAIRS / 4 ? 4 : need <= KC_PAIRS / 2 ? 2 : need <= KC_PAIRS && !bad ? 1 : 0;
-  bool may = k->type == MOHO_F32 && !g->aperture;
-  k->fast_adjoint = may && major >= 9 && k->items && (k->full || (double)k->ntraces >= 2. * (double)k->list.nitem);
-  k->fast_forward = may && room >= 220 * 1024;
-  if (k->fast_adjoint) MOHO_TRY(kc_adjoint_plan(k));
+  k->fast_adjoint = k->type == MOHO_F32 && major >= 9 && k->items;
+  k->fast_forward = k->type == MOHO_F32 && room >= 220 * 1024;
+  kc_adjoint_groups(k);
+  kc_plain_plan(k, highest);
+  if (k->fast_adjoint) kc_adjoint_plan(k);
   if (k->fast_forward) MOHO_TRY(kc_forward_plan(k));
-  int64_t slices = 1584 / k->tile.n + 1, most = k->ntraces / 32 + 1;
-  k->plain_slices = (int)(slices < most ? slices : most);
-  if (k->plain_slices > 64) k->plain_slices = 64;
   return MOHO_OK;
 }
 

@@ -20,6 +20,7 @@ static constexpr int KC_DUMP = 2;     /* of which the last take what is outside 
 static constexpr int KC_HALF = 168;   /* forward: rows used when some points have no time                   */
 static constexpr int KC_FWD = 4;      /* forward: windows of a block                                        */
 static constexpr int KC_LANES = 32;
+static constexpr double KC_MARK = 4096;  /* samples behind the record that times of reached points may be */
 static constexpr int KC_PANEL = 32768;   /* forward: points of a panel, at most                            */
 /* One application keeps no more than this of prepared data, or what one group of traces takes. */
 static constexpr size_t KC_CHUNK = (size_t)3 << 30;
@@ -37,6 +38,7 @@ typedef struct kc_geo {
   int64_t stride[2][2];
   bool wide[2];                         /* trav is f64                                       */
   double half, dt;                      /* half of t[0], taken off each side                 */
+  double far;                           /* samples: with a leg from there on a sum is behind the record */
   int nt;
   bool aperture;
   double amin, amax, taper[20];
@@ -69,6 +71,7 @@ struct moho_kirchhoff {
   moho_ctx *ctx;
   moho_dtype type;
   kc_geo geo;
+  kc_geo *dgeo;                         /* device: the same                                  */
   int64_t ni, ntraces, nt, ld;
   bool full, fast_forward, fast_adjoint;
   kc_boxes tile, panel;
@@ -77,19 +80,21 @@ struct moho_kirchhoff {
   size_t table_bytes;
   int *scratch;                         /* two numbers, while the plan is made               */
   /* plain kernels */
-  int64_t *table64;                     /* [side][tile][KC_TILE]                             */
+  int64_t *table64;                     /* adjoint: [side][tile][KC_TILE]                    */
+  int64_t *table64_pairs;               /* forward: [tile][KC_TILE/2][side][2]               */
   kc_list list;
-  int plain_slices;
+  int plain_slices, plain_rows;
   /* adjoint */
   uint32_t *tile_rel;                   /* [side][tile][KC_TILE]                             */
   kc_span *tile_span;                   /* [tile][side]                                      */
   int items;                            /* per ring slot: 4, 2 or 1                          */
   bool adj_swap;                        /* receivers in registers, sources in the ring       */
-  int adj_slices, adj_chunk, adj_groups;
+  int adj_slices, adj_chunk, adj_groups;   /* groups: of the plain kernel too                */
   int64_t pitch;
   /* forward */
   uint32_t *panel_rel;                  /* [panel][point/4][side][4]                         */
   kc_span *panel_span;                  /* [panel][side]                                     */
+  struct kc_extent *panel_extent;       /* aperture: [panel][32 points], and behind them [panel] */
   bool fwd_swap, masked, long_sum;      /* long_sum: 64-bit sums                             */
   int fwd_chunk, fwd_groups;
   double *cell;                         /* [panel + 1]: largest cell of F(1), of the panel and of all */
@@ -148,7 +153,9 @@ __device__ __forceinline__ double kc_deep(const kc_geo &g, const int at[3])
   return fmax(__dmul_rn(__dmul_rn(v, kc_coordinate(g, 2, at[2])), 0.5), __dmul_rn(__dmul_rn(v, g.d[2]), 0.5));
 }
 
-/* The time of a side at a point, in units of 2^-frac sample; false: none. */
+/* The time of a side at a point, in units of 2^-frac sample; false: none. Times that are behind the record whatever is
+ * added are all the same, so that they widen no window; much larger ones of a user's table are its mark for points that
+ * are not reached. */
 __device__ __forceinline__ bool kc_time(const kc_geo &g, int side, const int at[3], int frac, int64_t *q)
 {
   double t;
@@ -170,6 +177,10 @@ __device__ __forceinline__ bool kc_time(const kc_geo &g, int side, const int at[
     }
   }
   double u = __ddiv_rn(__dsub_rn(t, g.half), g.dt);
+  if (u > g.far) {
+    if (g.mode == MOHO_KIRCHHOFF_BYOT && u > g.far + KC_MARK) return false;
+    u = g.far;
+  }
   if (!(fabs(u) < (double)(frac == KC_FRAC ? 1 << 28 : 1 << 20) * (frac == KC_FRAC ? 1 : 2))) return false;
   *q = __double2ll_rn(__dmul_rn(u, (double)(1ll << frac)));
   return true;
@@ -212,18 +223,21 @@ __device__ __forceinline__ void kc_middle(const kc_geo &g, int s, int r, double 
 moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host,
                      void **p); /* memory of the plan, filled from the host */
 /* kirchhoff_cuda_tables.cu */
+moho_status kc_farthest(moho_kirchhoff *k);
 void kc_shape_tiles(moho_kirchhoff *k, double dz);
 moho_status kc_spans(moho_kirchhoff *k, const kc_boxes *b, bool even, kc_span *span, int *highest, bool *bad);
 moho_status kc_tables(moho_kirchhoff *k);
 moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
 /* kirchhoff_cuda_plain.cu */
+void kc_plain_plan(moho_kirchhoff *k, int64_t highest);
 size_t kc_plain_work(const moho_kirchhoff *k, moho_dir dir);
 moho_status kc_plain_forward(const moho_kirchhoff *k, cudaStream_t st, const void *m, double alpha, bool add,
                              int64_t shift, void *y, int64_t ldy, void *work);
 moho_status kc_plain_adjoint(const moho_kirchhoff *k, cudaStream_t st, const void *d, int64_t shift, void *rows,
                              double alpha, bool add, void *m, void *work);
 /* kirchhoff_cuda_adjoint.cu */
-moho_status kc_adjoint_plan(moho_kirchhoff *k);
+void kc_adjoint_groups(moho_kirchhoff *k);
+void kc_adjoint_plan(moho_kirchhoff *k);
 size_t kc_adjoint_work(const moho_kirchhoff *k);
 moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *rows,
                        double alpha, bool add, float *m, void *work);

@@ -116,7 +116,8 @@ kc_forward_layout kc_forward_layout_of(const moho_kirchhoff *k)
   l.scale = l.part + up(parts * sizeof(kc_stats));
   l.unit = l.scale + up((size_t)k->panel.n * sizeof(kc_scale));
   l.done = l.unit + MOHO_ALIGN;
-  l.sum = l.done + MOHO_ALIGN;
+  l.next = l.done + MOHO_ALIGN;
+  l.sum = l.next + MOHO_ALIGN;
   l.end = l.sum + (size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * (k->long_sum ? 8 : 4);
   return l;
 }
@@ -142,7 +143,7 @@ static moho_status ones(const moho_kirchhoff *k, cudaStream_t st, char *work, in
   for (int g = 0; g < k->fwd_groups; g += k->fwd_chunk) {
     int n = k->fwd_groups - g < k->fwd_chunk ? k->fwd_groups - g : k->fwd_chunk;
     int64_t cells = kc_forward_rows(k, g, g + n) * k->nt;
-    CUDA_TRY(cudaMemsetAsync(work + l.sum, 0, (size_t)cells * sizeof(int), st));
+    CUDA_TRY(cudaMemsetAsync(work + l.next, 0, l.sum - l.next + (size_t)cells * sizeof(int), st));
     MOHO_TRY(kc_forward_launch(k, st, work, g, n, false, most));
     largest_kernel<<<1024, 256, 0, st>>>(cells, (const int *)(work + l.sum), most + k->panel.n);
     CUDA_LAUNCHED("kirchhoff largest");

@@ -11,12 +11,13 @@ typedef struct kc_stats { double most, sum, square; } kc_stats;   /* magnitudes 
 
 typedef struct kc_scale {
   int wide;                             /* the panel's points need the exact product           */
-  int factor;                           /* units of the sums in one of the panel, * 2^31       */
+  float factor;                         /* units of the sums in one of the panel: at most 1    */
   double units;                         /* of the panel, per 1                                 */
 } kc_scale;
 
-/* Of the work area: bytes from its start. `done` counts blocks and is cleared with the sums behind it. */
-typedef struct kc_forward_layout { size_t x, part, scale, unit, done, sum, end; } kc_forward_layout;
+/* Of the work area: bytes from its start. `done` and `next` count blocks and units, and are cleared with the sums
+ * behind them. */
+typedef struct kc_forward_layout { size_t x, part, scale, unit, done, next, sum, end; } kc_forward_layout;
 
 kc_forward_layout kc_forward_layout_of(const moho_kirchhoff *k);
 int64_t kc_forward_rows(const moho_kirchhoff *k, int g0, int g1);

@@ -1,14 +1,16 @@
 /* The plain Kirchhoff kernels: any type, any list of traces, any times, apertures. The double operators run on them,
    and float ones where the fast kernels' windows don't fit.
 
-   Adjoint: a thread an image point, gathers from rows in global memory; slices of the traces give partial images that
-   are added in order. Forward: a lane a trace, a warp 32 of them in one tile; windows of doubles that only their lane
-   touches, added to 64-bit fixed-point sums. Integer sums have no order, so results repeat. The unit of the sums is
-   2^-61 of a power of two above sum |m|, which bounds every sample (weights are at most 1), so they cannot overflow. */
+   Adjoint: a thread an image point, which gathers from rows in global memory for the eight sides of a group, whose times
+   it keeps, and one other side after another; slices of these items give partial images that are added in order.
+   Forward: a warp is 32 traces in one tile, with a window of doubles in shared memory that only their lane touches, added
+   to 64-bit fixed-point sums. Integer sums have no order, so results repeat. The unit of the sums is 2^-61 of a power of
+   two above sum |m|, which bounds every sample (weights are at most 1), so they cannot overflow. */
 #include <math.h>
 #include "kirchhoff_cuda_rows.cuh"
 
-static constexpr int WINDOW = 96, WARPS = 8, SCALARS = 256;
+static constexpr int WINDOW = 128, SCALARS = 256;   /* rows of a window, at most                   */
+static constexpr int STEP = 8, BATCH = 8;           /* adjoint: items; forward: points at a time   */
 
 /* A tile's bounds for the aperture. */
 struct bounds { double lo[2], hi[2], zlo, zhi, deeplo, deephi; };
@@ -18,11 +20,14 @@ struct plain {
   kc_boxes tile;
   kc_order order;
   const int *src, *rec;                 /* a list's                                              */
-  const int64_t *table;
+  const int64_t *table;                 /* adjoint [side][tile][point], forward [tile][point/2][side][2] */
   const kc_span *span;
-  int64_t traces, first;                /* in this launch, and the first of them                 */
-  int frac, slices;
+  int64_t traces, first;                /* forward: in this launch, and the first of them        */
+  int frac, slices, rows;
   int64_t ld;
+  int na, nb, a0, b0, groups;           /* adjoint: as in the fast kernel                        */
+  const int64_t *item, *pid;
+  const int *la, *lb, *at;
 };
 
 __device__ __forceinline__ void pair_of(const plain &a, int64_t pid, int *s, int *r)
@@ -31,14 +36,10 @@ __device__ __forceinline__ void pair_of(const plain &a, int64_t pid, int *s, int
   *r = a.rec ? a.rec[pid] : (int)(pid % a.geo.nr);
 }
 
-template<typename R> __device__ __forceinline__ R fraction(int64_t t);
-template <> __device__ __forceinline__ float fraction<float>(int64_t t)
+/* 1 + the fraction of a time, exactly. */
+__device__ __forceinline__ double fraction(int64_t t, int frac)
 {
-  return (float)((int)t & 0x7fffff) * (1.f / 8388608);
-}
-template<> __device__ __forceinline__ double fraction<double>(int64_t t)
-{
-  return __longlong_as_double((long long)((uint64_t)(t & ((1ll << 40) - 1)) << 12 | 0x3ff0000000000000ull)) - 1;
+  return __longlong_as_double((long long)((uint64_t)t << (64 - frac) >> 12 | 0x3ff0000000000000ull));
 }
 
 /* 0: no point of the tile is inside the trace's aperture; 1: all are, with weight 1; 2: look at each. */
@@ -92,63 +93,109 @@ __device__ static void tile_bounds(const plain &a, int tile, bounds *b)
   b->deeplo = INFINITY, b->deephi = 0;
 }
 
-template<typename R, bool APERTURE>
-__global__ void __launch_bounds__(KC_TILE) plain_adjoint(plain a, const R *__restrict__ rows, double *__restrict__ part)
+/* The bounds with the depths of time mode; by all threads of a block. */
+__device__ static void block_bounds(const plain &a, int tile, double depth, bounds *b)
+{
+  __shared__ unsigned long long deep[2];
+  int p = threadIdx.x;
+  if (p == 0) tile_bounds(a, tile, b), deep[0] = ~0ull, deep[1] = 0;
+  __syncthreads();
+  if (a.geo.mode != MOHO_KIRCHHOFF_TIME) return;
+  unsigned long long v = (unsigned long long)__double_as_longlong(depth);   /* positive: bits are in the same order */
+  atomicMin(deep, v);
+  atomicMax(deep + 1, v);
+  __syncthreads();
+  if (p == 0)
+    b->deeplo = __longlong_as_double((long long)deep[0]), b->deephi = __longlong_as_double((long long)deep[1]);
+  __syncthreads();
+}
+
+/* What is known of the traces of up to STEP items: row in memory, -1 none; where the tile is to the aperture. */
+struct traces_of { int64_t row[STEP * KC_SLOTS]; int in[STEP * KC_SLOTS], b[STEP]; double middle[STEP * KC_SLOTS][3]; };
+
+template <bool LIST, bool APERTURE>
+__device__ __forceinline__ void look_up(const plain &a, traces_of *m, const bounds &b, int g, int i, int n)
+{
+  int p = threadIdx.x, r = p / KC_SLOTS, j = p % KC_SLOTS, sa, sb;
+  int64_t pid = -1;
+  if (r >= n) return;
+  if (LIST) {
+    int64_t item = a.item[g] + i + r;
+    int at = a.at[item * KC_SLOTS + j];
+    sa = a.la[g * KC_SLOTS + j], sb = a.b0 + a.lb[item];
+    if (at >= 0) pid = a.pid[g] + at;
+  } else {
+    int s = g * KC_SLOTS + j;
+    sa = a.a0 + min(s, a.na - 1), sb = a.b0 + i + r;
+    if (s < a.na) pid = (int64_t)s * a.nb + i + r;
+  }
+  m->in[p] = 1;
+  if (APERTURE && pid >= 0) {
+    kc_middle(a.geo, a.a0 ? sb : sa, (a.a0 ? sa : sb) - a.geo.roff, m->middle[p]);
+    m->in[p] = inside(a.geo, b, m->middle[p]);
+    if (!m->in[p]) pid = -1;
+  }
+  m->row[p] = pid < 0 ? -1 : kc_row(a.order, pid) * a.ld;
+  if (j == 0) m->b[r] = sb;
+}
+
+/* The terms of one item. Without lists and apertures there are no branches, so that all loads are under way at once. */
+template <typename R, bool BRANCH, bool APERTURE>
+__device__ __forceinline__ R terms(const plain &a, const R *__restrict__ rows, const traces_of &m, int r,
+                                   const int64_t (&ts)[KC_SLOTS], int64_t tr, const kc_place &place)
+{
+  int64_t limit = (int64_t)(a.geo.nt - 1) << a.frac;
+  R acc = 0;
+#pragma unroll
+  for (int j = 0; j < KC_SLOTS; j++) {
+    int64_t t = ts[j] + tr, row = m.row[r * KC_SLOTS + j];
+    if (BRANCH && row < 0) continue;
+    bool in = (uint64_t)t <= (uint64_t)limit && row >= 0;
+    const R *d = rows + (in ? row + (t >> a.frac) : 0);
+    R x = d[0], e = d[1] - x, v = x + (R)(fraction(t, a.frac) - 1) * e;
+    if (APERTURE && m.in[r * KC_SLOTS + j] == 2) v *= (R)kc_aperture(a.geo, m.middle[r * KC_SLOTS + j], place);
+    acc += in ? v : 0;
+  }
+  return acc;
+}
+
+template <typename R, bool LIST, bool APERTURE>
+__global__ void __launch_bounds__(KC_TILE, 2)
+    plain_adjoint(const __grid_constant__ plain a, const R *__restrict__ rows, double *__restrict__ part)
 {
   __shared__ bounds bound;
-  __shared__ int sh_s[32], sh_r[32], sh_in[32];
-  __shared__ int64_t sh_row[32];
-  __shared__ double sh_m[32][3];
-  __shared__ unsigned long long deep[2];
-  int tile = (int)(blockIdx.x / a.slices), slice = (int)(blockIdx.x % a.slices), p = threadIdx.x, at[3];
-  int64_t end = a.traces * (slice + 1) / a.slices, limit = (int64_t)(a.geo.nt - 1) << a.frac;
-  kc_point(a.geo, a.tile, tile, p, at);
+  __shared__ traces_of m;
+  int tile = (int)(blockIdx.x / a.slices), slice = (int)(blockIdx.x % a.slices), p = threadIdx.x, at[3], g = 0, last = -1;
+  int64_t all = LIST ? a.item[a.groups] : (int64_t)a.groups * a.nb, end = all * (slice + 1) / a.slices;
   kc_place place = {};
   if (APERTURE) {
+    kc_point(a.geo, a.tile, tile, p, at);
     place = kc_place_of(a.geo, at);
-    if (p == 0) tile_bounds(a, tile, &bound), deep[0] = ~0ull, deep[1] = 0;
-    __syncthreads();
-    if (a.geo.mode == MOHO_KIRCHHOFF_TIME) {   /* positive doubles: their bits are in the same order */
-      unsigned long long v = (unsigned long long)__double_as_longlong(place.z);
-      atomicMin(deep, v);
-      atomicMax(deep + 1, v);
-      __syncthreads();
-      if (p == 0)
-        bound.deeplo = __longlong_as_double((long long)deep[0]),
-        bound.deephi = __longlong_as_double((long long)deep[1]);
-    }
-    __syncthreads();
+    block_bounds(a, tile, place.z, &bound);
   }
   const int64_t *table = a.table + (int64_t)tile * KC_TILE + p, stride = (int64_t)a.tile.n * KC_TILE;
   double sum = 0;
-  int64_t ts = 0;
-  int last = -1;
-  for (int64_t t0 = a.traces * slice / a.slices; t0 < end; t0 += 32) {
-    int n = (int)min((int64_t)32, end - t0);
-    __syncthreads();
-    if (p < n) {
-      int s, r;
-      pair_of(a, t0 + p, &s, &r);
-      sh_s[p] = s, sh_r[p] = r, sh_row[p] = kc_row(a.order, t0 + p), sh_in[p] = 1;
-      if (APERTURE) {
-        kc_middle(a.geo, s, r, sh_m[p]);
-        sh_in[p] = inside(a.geo, bound, sh_m[p]);
-      }
+  int64_t ts[KC_SLOTS], q = all * slice / a.slices;
+  if (!LIST) g = (int)(q / a.nb);
+  while (q < end) {
+    while (LIST && a.item[g + 1] <= q) g++;
+    if (!LIST && q >= (int64_t)(g + 1) * a.nb) g++;
+    int64_t first = LIST ? a.item[g] : (int64_t)g * a.nb, behind = LIST ? a.item[g + 1] : first + a.nb;
+    int n = (int)min((int64_t)STEP, min(behind, end) - q);
+    if (g != last) {
+      last = g;
+#pragma unroll
+      for (int j = 0; j < KC_SLOTS; j++)
+        ts[j] = table[(LIST ? a.la[g * KC_SLOTS + j] : a.a0 + min(g * KC_SLOTS + j, a.na - 1)) * stride];
     }
+    __syncthreads();
+    look_up<LIST, APERTURE>(a, &m, bound, g, (int)(q - first), n);
     __syncthreads();
     R acc = 0;
-#pragma unroll 4
-    for (int i = 0; i < n; i++) {
-      if (APERTURE && !sh_in[i]) continue;
-      if (sh_s[i] != last) last = sh_s[i], ts = table[last * stride];
-      int64_t t = ts + table[(a.geo.roff + sh_r[i]) * stride];
-      if ((uint64_t)t > (uint64_t)limit) continue;
-      const R *d = rows + sh_row[i] * a.ld + (t >> a.frac);
-      R f = fraction<R>(t), v = d[0] * (1 - f) + d[1] * f;
-      if (APERTURE && sh_in[i] == 2) v *= (R)kc_aperture(a.geo, sh_m[i], place);
-      acc += v;
-    }
+    for (int r = 0; r < n; r++)
+      acc += terms<R, LIST || APERTURE, APERTURE>(a, rows, m, r, ts, table[m.b[r] * stride], place);
     sum += acc;
+    q += n;
   }
   part[((int64_t)slice * a.tile.n + tile) * KC_TILE + p] = sum;
 }
@@ -212,75 +259,121 @@ __device__ __forceinline__ void put(int64_t *sum, int nt, int t, double v)
   if (t >= 0 && t < nt && v != 0) atomicAdd((unsigned long long *)sum + t, (unsigned long long)__double2ll_rn(v));
 }
 
-template <typename R, bool APERTURE>
-__global__ void plain_forward(plain a, const double *__restrict__ x, const kc_place *__restrict__ place,
-                              const double *__restrict__ scalar, int64_t *__restrict__ sum)
+/* Points of a tile that are on their way. */
+struct batch { longlong2 s[BATCH / 2], r[BATCH / 2]; double2 x[BATCH / 2]; };
+
+__device__ __forceinline__ void fetch(batch *b, const longlong2 *ts, const longlong2 *tr, const double *x, int p,
+                                      int64_t nside)
+{
+#pragma unroll
+  for (int k = 0; k < BATCH / 2; k++) {
+    int64_t at = (int64_t)(p / 2 + k) * nside;
+    b->s[k] = __ldg(ts + at), b->r[k] = __ldg(tr + at);
+    b->x[k] = __ldg((const double2 *)(x + p) + k);
+  }
+}
+
+/* What a lane knows of its trace. */
+struct lane_of { double *window, scale, middle[3]; int64_t *to, limit; int base, in; bool have, fits; };
+
+template <bool APERTURE>
+__device__ __forceinline__ void update(const plain &a, const lane_of &l, int64_t t, double v, const kc_place *place)
+{
+  if ((uint64_t)t > (uint64_t)l.limit || !l.have || (APERTURE && !l.in)) return;
+  if (APERTURE && l.in == 2) v *= kc_aperture(a.geo, l.middle, *place);
+  int row = (int)(t >> a.frac);
+  double v1 = fma(v, fraction(t, a.frac), -v), v0 = v - v1;
+  if (l.fits) {
+    double *c = l.window + (row - l.base) * 32, c0 = c[0], c1 = c[32];
+    c[0] = c0 + v0;
+    c[32] = c1 + v1;
+  } else {
+    put(l.to, a.geo.nt, row, v0 * l.scale);
+    put(l.to, a.geo.nt, row + 1, v1 * l.scale);
+  }
+}
+
+template <bool APERTURE>
+__device__ __forceinline__ void add(const plain &a, const lane_of &l, const batch &b, const kc_place *place)
+{
+#pragma unroll
+  for (int k = 0; k < BATCH / 2; k++) {
+    if (b.x[k].x != 0) update<APERTURE>(a, l, b.s[k].x + b.r[k].x, b.x[k].x, place + 2 * k);
+    if (b.x[k].y != 0) update<APERTURE>(a, l, b.s[k].y + b.r[k].y, b.x[k].y, place + 2 * k + 1);
+  }
+}
+
+/* Where a tile is to the traces' apertures; a warp. */
+__device__ static int tile_inside(const plain &a, int tile, const kc_place *place, const double middle[3])
+{
+  bounds b;
+  int lane = threadIdx.x & 31;
+  tile_bounds(a, tile, &b);
+  if (a.geo.mode == MOHO_KIRCHHOFF_TIME) {
+    for (int p = lane; p < KC_TILE; p += 32)
+      b.deeplo = fmin(b.deeplo, place[p].z), b.deephi = fmax(b.deephi, place[p].z);
+    for (int o = 16; o; o /= 2)
+      b.deeplo = fmin(b.deeplo, __shfl_xor_sync(~0u, b.deeplo, o)),
+      b.deephi = fmax(b.deephi, __shfl_xor_sync(~0u, b.deephi, o));
+  }
+  return inside(a.geo, b, middle);
+}
+
+/* Blocks of one warp: as many as their windows leave room for. */
+template <bool APERTURE>
+__global__ void __launch_bounds__(32)
+    plain_forward(const __grid_constant__ plain a, const double *__restrict__ x, const kc_place *__restrict__ place,
+                  const double *__restrict__ scalar, int64_t *__restrict__ sum)
 {
   extern __shared__ double window[];
-  int lane = threadIdx.x & 31, warps = blockDim.x >> 5;
-  int64_t unit = (int64_t)blockIdx.x * warps + (threadIdx.x >> 5), groups = (a.traces + 31) / 32;
-  if (unit >= groups * a.tile.n) return;
-  int tile = (int)(unit / groups), s, r, nt = a.geo.nt;
-  int64_t i = unit % groups * 32 + lane, limit = (int64_t)(nt - 1) << a.frac, stride = (int64_t)a.tile.n * KC_TILE;
-  bool have = i < a.traces;
-  if (!have) i = a.traces - 1;
+  int lane = threadIdx.x, s, r, nt = a.geo.nt;
+  int64_t groups = (a.traces + 31) / 32, i = blockIdx.x % groups * 32 + lane;
+  int tile = (int)(blockIdx.x / groups);
+  lane_of l;
+  l.have = i < a.traces;
+  if (!l.have) i = a.traces - 1;
   pair_of(a, a.first + i, &s, &r);
-  double *w = window + (threadIdx.x >> 5) * (WINDOW * 32) + lane, middle[3], scale = scalar[0];
-  const int64_t *ts = a.table + s * stride + (int64_t)tile * KC_TILE,
-                *tr = a.table + (a.geo.roff + r) * stride + (int64_t)tile * KC_TILE;
+  const longlong2 *table = (const longlong2 *)a.table + (int64_t)tile * (KC_TILE / 2) * a.geo.nside;
+  const longlong2 *ts = table + s, *tr = table + a.geo.roff + r;
   kc_span us = a.span[(int64_t)tile * a.geo.nside + s], ur = a.span[(int64_t)tile * a.geo.nside + a.geo.roff + r];
   /* spans are of times rounded to 2^-23 samples: one row more each way */
-  int base = us.base + ur.base - 2, height = (us.height & (KC_BAD - 1)) + (ur.height & (KC_BAD - 1)) + 6;
-  bool fits = !__any_sync(~0u, height > WINDOW);
-  const double *image = x + (int64_t)tile * KC_TILE;
-  int64_t *to = sum + i * nt;
-  int in = 1;
+  int height = (us.height & (KC_BAD - 1)) + (ur.height & (KC_BAD - 1)) + 6;
+  l.window = window + lane, l.scale = scalar[0], l.to = sum + i * nt, l.limit = (int64_t)(nt - 1) << a.frac;
+  l.base = us.base + ur.base - 2, l.in = 1, l.fits = !__any_sync(~0u, height > a.rows);
+  x += (int64_t)tile * KC_TILE;
   if (APERTURE) {
-    bounds b;
     place += (int64_t)tile * KC_TILE;
-    kc_middle(a.geo, s, r, middle);
-    tile_bounds(a, tile, &b);
-    if (a.geo.mode == MOHO_KIRCHHOFF_TIME) {
-      for (int p = lane; p < KC_TILE; p += 32)
-        b.deeplo = fmin(b.deeplo, place[p].z), b.deephi = fmax(b.deephi, place[p].z);
-      for (int o = 16; o; o /= 2)
-        b.deeplo = fmin(b.deeplo, __shfl_xor_sync(~0u, b.deeplo, o)),
-        b.deephi = fmax(b.deephi, __shfl_xor_sync(~0u, b.deephi, o));
-    }
-    in = inside(a.geo, b, middle);
-    if (!__any_sync(~0u, in)) return;
+    kc_middle(a.geo, s, r, l.middle);
+    l.in = tile_inside(a, tile, place, l.middle);
+    if (!__any_sync(~0u, l.in)) return;
   }
   height = __reduce_max_sync(~0u, height);
-  if (fits)
-    for (int k = 0; k < height; k++) w[k * 32] = 0;
-  for (int p = 0; p < KC_TILE; p += 2) {
-    double2 v2 = *(const double2 *)(image + p);
-    if (v2.x == 0 && v2.y == 0) continue;
-    longlong2 s2 = *(const longlong2 *)(ts + p), r2 = *(const longlong2 *)(tr + p);
-#pragma unroll
-    for (int e = 0; e < 2; e++) {
-      int64_t t = e ? s2.y + r2.y : s2.x + r2.x;
-      double v = e ? v2.y : v2.x;
-      if (v == 0 || (uint64_t)t > (uint64_t)limit || !have) continue;
-      if (APERTURE && !in) continue;
-      if (APERTURE && in == 2) v *= (double)(R)kc_aperture(a.geo, middle, place[p + e]);
-      int row = (int)(t >> a.frac);
-      double f = (double)fraction<R>(t), v0 = v * (1 - f), v1 = v * f;
-      if (fits) {
-        double *c = w + (row - base) * 32;
-        c[0] += v0;
-        c[32] += v1;
-      } else {
-        put(to, nt, row, v0 * scale);
-        put(to, nt, row + 1, v1 * scale);
-      }
-    }
+  if (l.fits)
+    for (int k = 0; k < height; k++) l.window[k * 32] = 0;
+  batch one, two;                       /* one is fetched while the other is worked on */
+  fetch(&one, ts, tr, x, 0, a.geo.nside);
+#pragma unroll 1
+  for (int p = 0; p < KC_TILE; p += 2 * BATCH) {
+    fetch(&two, ts, tr, x, p + BATCH, a.geo.nside);
+    add<APERTURE>(a, l, one, place + p);
+    if (p + 2 * BATCH < KC_TILE) fetch(&one, ts, tr, x, p + 2 * BATCH, a.geo.nside);
+    add<APERTURE>(a, l, two, place + p + BATCH);
   }
-  if (fits && have)
-    for (int k = 0; k < height; k++) put(to, nt, base + k, w[k * 32] * scale);
+  if (l.fits && l.have)
+    for (int k = 0; k < height; k++) put(l.to, nt, l.base + k, l.window[k * 32] * l.scale);
 }
 
 /* ---- entries ------------------------------------------------------------------------------------ */
+
+/* Needs the rows that tiles span at most. */
+void kc_plain_plan(moho_kirchhoff *k, int64_t highest)
+{
+  int64_t rows = highest + 6, items, slices = 1584 / k->tile.n + 1;
+  k->plain_rows = (int)(rows < WINDOW ? rows : WINDOW);
+  items = k->full ? (int64_t)k->adj_groups * (k->adj_swap ? k->geo.ns : k->geo.nr) : k->list.nitem;
+  if (slices > items / 4 + 1) slices = items / 4 + 1;
+  k->plain_slices = (int)(slices < 64 ? slices : 64);
+}
 
 static size_t up(size_t n) { return (n + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN; }
 
@@ -300,11 +393,18 @@ size_t kc_plain_work(const moho_kirchhoff *k, moho_dir dir)
          (size_t)traces_at_once(k) * (size_t)k->nt * sizeof(int64_t);
 }
 
-static plain arguments(const moho_kirchhoff *k)
+static plain arguments(const moho_kirchhoff *k, moho_dir dir)
 {
-  plain a = { .geo = k->geo, .tile = k->tile, .order = kc_order_of(k, false), .src = k->list.src, .rec = k->list.rec,
-              .table = k->table64, .span = k->tile_span, .traces = k->ntraces, .first = 0,
-              .frac = k->type == MOHO_F32 ? KC_FRAC : KC_FRAC64, .slices = k->plain_slices, .ld = k->ld };
+  bool swap = dir == MOHO_ADJ && k->adj_swap;
+  const kc_geo *g = &k->geo;
+  plain a = {};
+  a.geo = *g, a.tile = k->tile, a.order = kc_order_of(k, swap), a.src = k->list.src, a.rec = k->list.rec;
+  a.table = dir == MOHO_ADJ ? k->table64 : k->table64_pairs, a.span = k->tile_span;
+  a.traces = k->ntraces, a.frac = k->type == MOHO_F32 ? KC_FRAC : KC_FRAC64, a.slices = k->plain_slices, a.ld = k->ld;
+  a.rows = k->plain_rows;
+  a.na = swap ? g->nr : g->ns, a.nb = swap ? g->ns : g->nr, a.a0 = swap ? g->roff : 0, a.b0 = swap ? 0 : g->roff;
+  a.groups = k->adj_groups;
+  a.item = k->list.dfirst, a.pid = k->list.pid, a.la = k->list.a, a.lb = k->list.b, a.at = k->list.at;
   return a;
 }
 
@@ -312,14 +412,16 @@ template <typename R>
 static moho_status adjoint(const moho_kirchhoff *k, cudaStream_t st, const R *d, int64_t shift, R *rows, double alpha,
                            bool add, R *m, double *part)
 {
-  plain a = arguments(k);
+  plain a = arguments(k, MOHO_ADJ);
   int pad = (int)(k->ld - k->nt);
   if (d) pad_kernel<<<(unsigned)k->ntraces, 256, 0, st>>>((int)k->nt, k->ld, shift, d, rows);
   else clear_padding_kernel<<<KC_GRID(k->ntraces * pad, 256), 256, 0, st>>>(k->ntraces, (int)k->nt, k->ld, rows);
   CUDA_LAUNCHED("kirchhoff rows");
   unsigned blocks = (unsigned)a.tile.n * (unsigned)a.slices;
-  if (k->geo.aperture) plain_adjoint<R, true><<<blocks, KC_TILE, 0, st>>>(a, rows, part);
-  else plain_adjoint<R, false><<<blocks, KC_TILE, 0, st>>>(a, rows, part);
+  bool aperture = k->geo.aperture;
+  auto kernel = k->full ? (aperture ? plain_adjoint<R, false, true> : plain_adjoint<R, false, false>)
+                        : (aperture ? plain_adjoint<R, true, true> : plain_adjoint<R, true, false>);
+  kernel<<<blocks, KC_TILE, 0, st>>>(a, rows, part);
   CUDA_LAUNCHED("kirchhoff adjoint");
   image_kernel<<<KC_GRID((int64_t)a.tile.n * KC_TILE, 256), 256, 0, st>>>(k->geo, k->tile, a.slices, alpha, add, part,
                                                                           m);
@@ -339,7 +441,7 @@ template <typename R>
 static moho_status forward(const moho_kirchhoff *k, cudaStream_t st, const R *m, double alpha, bool add, int64_t shift,
                            R *y, int64_t ldy, char *work)
 {
-  plain a = arguments(k);
+  plain a = arguments(k, MOHO_FWD);
   kc_place *place = k->geo.aperture ? (kc_place *)work : NULL;
   if (place) work += up((size_t)k->tile.n * KC_TILE * sizeof *place);
   double *x = (double *)work, *sums = (double *)(work + up((size_t)k->tile.n * KC_TILE * sizeof(double)));
@@ -349,16 +451,13 @@ static moho_status forward(const moho_kirchhoff *k, cudaStream_t st, const R *m,
   CUDA_LAUNCHED("kirchhoff spread");
   scale_kernel<<<1, KC_TILE, 0, st>>>(k->tile.n, sums, scalar);
   CUDA_LAUNCHED("kirchhoff scale");
-  int room = 0;
-  CUDA_TRY(cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, k->ctx->ordinal));
-  int bytes = WINDOW * 32 * (int)sizeof(double), warps = room / bytes < WARPS ? room / bytes : WARPS;
-  auto kernel = k->geo.aperture ? plain_forward<R, true> : plain_forward<R, false>;
-  CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, warps * bytes));
+  int bytes = a.rows * 32 * (int)sizeof(double);
+  auto kernel = k->geo.aperture ? plain_forward<true> : plain_forward<false>;
+  CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   for (a.first = 0; a.first < k->ntraces; a.first += once) {
     a.traces = k->ntraces - a.first < once ? k->ntraces - a.first : once;
     CUDA_TRY(cudaMemsetAsync(sum, 0, (size_t)(a.traces * k->nt) * sizeof *sum, st));
-    kernel<<<KC_GRID((a.traces + 31) / 32 * k->tile.n, warps), warps * 32, warps * bytes, st>>>(a, x, place, scalar,
-                                                                                                sum);
+    kernel<<<(unsigned)((a.traces + 31) / 32 * k->tile.n), 32, bytes, st>>>(a, x, place, scalar, sum);
     CUDA_LAUNCHED("kirchhoff forward");
     kc_put_rows(st, a.order, a.first, a.traces, (int)k->nt, shift, alpha, scalar + 1, add, sum, y, ldy);
     CUDA_LAUNCHED("kirchhoff rows");

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <algorithm>
 #include <vector>
-#include "kirchhoff_cuda.cuh"
+#include "kirchhoff_cuda_aperture.cuh"
 
 /* ---- shapes ------------------------------------------------------------------------------ */
 
@@ -47,6 +47,42 @@ void kc_shape_tiles(moho_kirchhoff *k, double dz)
   t->per = KC_TILE;
   t->n = 1;
   for (int i = 0; i < 3; i++) t->n *= t->count[i] = pieces(g->n[i], t->size[i]);
+}
+
+/* ---- which times matter ---------------------------------------------------------------------- */
+
+/* The largest of -t over a user's times below 0; bits of positive doubles are in the order of the numbers. */
+__global__ void kc_least_kernel(kc_geo g, int side, int64_t points, int64_t n, unsigned long long *most)
+{
+  double v = 0;
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < points * n; i += (int64_t)gridDim.x * blockDim.x) {
+    int64_t e = i / n * g.stride[side][0] + i % n * g.stride[side][1];
+    double t = g.wide[side] ? ((const double *)g.trav[side])[e] : (double)((const float *)g.trav[side])[e];
+    if (isfinite(t)) v = fmax(v, -t);
+  }
+  for (int o = 16; o; o /= 2) v = fmax(v, __shfl_xor_sync(~0u, v, o));
+  if ((threadIdx.x & 31) == 0 && v > 0) atomicMax(most, (unsigned long long)__double_as_longlong(v));
+}
+
+/* Sets `far`: what is above the record with the least time of any other side, which only in a user's tables is below 0. */
+moho_status kc_farthest(moho_kirchhoff *k)
+{
+  kc_geo *g = &k->geo;
+  cudaStream_t st = (cudaStream_t)k->ctx->lane[0]->stream;
+  unsigned long long *most = (unsigned long long *)k->scratch;
+  double least = 0;
+  if (g->mode == MOHO_KIRCHHOFF_BYOT) {
+    CUDA_TRY(cudaMemsetAsync(most, 0, sizeof *most, st));
+    for (int side = 0; side < 2; side++)
+      if (g->trav[side]) {
+        kc_least_kernel<<<1024, 256, 0, st>>>(*g, side, k->ni, side ? g->nr : g->ns, most);
+        CUDA_LAUNCHED("kirchhoff least time");
+      }
+    CUDA_TRY(cudaMemcpyAsync(&least, most, sizeof least, cudaMemcpyDeviceToHost, st));
+    CUDA_TRY(cudaStreamSynchronize(st));
+  }
+  g->far = floor(g->nt - 1 + (least + g->half) / g->dt) + 2;
+  return MOHO_OK;
 }
 
 /* ---- spans of times ------------------------------------------------------------------------- */
@@ -154,14 +190,57 @@ __global__ void kc_panel_kernel(kc_geo g, kc_boxes b, const kc_span *span, uint3
   rel[i] = r;
 }
 
-__global__ void kc_table64_kernel(kc_geo g, kc_boxes b, int frac, int64_t *table)
+/* Extents of the chunks of panels, a warp each, and of the panels, a block each. */
+__global__ void kc_extent_kernel(kc_geo g, kc_boxes b, kc_extent *extent)
 {
-  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, q;
+  __shared__ kc_extent of[8];
+  int panel = blockIdx.x, warp = threadIdx.x >> 5, lane = threadIdx.x & 31, chunks = b.per / 32, at[3];
+  double corner[3];
+  kc_extent all = { { INFINITY, INFINITY, INFINITY }, { -INFINITY, -INFINITY, -INFINITY } };
+  kc_corner(g, b, panel, corner);
+  for (int c = warp; c < chunks; c += 8) {
+    kc_point(g, b, panel, c * 32 + lane, at);
+    kc_middle3 p = kc_relative(kc_place_of(g, at), corner);
+    kc_extent e = { { p.y, p.x, p.z }, { p.y, p.x, p.z } };
+    for (int i = 0; i < 3; i++) {
+      for (int o = 16; o; o /= 2)
+        e.lo[i] = fminf(e.lo[i], __shfl_xor_sync(~0u, e.lo[i], o)),
+        e.hi[i] = fmaxf(e.hi[i], __shfl_xor_sync(~0u, e.hi[i], o));
+      all.lo[i] = fminf(all.lo[i], e.lo[i]), all.hi[i] = fmaxf(all.hi[i], e.hi[i]);
+    }
+    if (lane == 0) extent[(int64_t)panel * chunks + c] = e;
+  }
+  if (lane == 0) of[warp] = all;
+  __syncthreads();
+  if (threadIdx.x) return;
+  for (int k = 1; k < 8; k++)
+    for (int i = 0; i < 3; i++)
+      all.lo[i] = fminf(all.lo[i], of[k].lo[i]), all.hi[i] = fmaxf(all.hi[i], of[k].hi[i]);
+  extent[(int64_t)b.n * chunks + panel] = all;
+}
+
+/* pairs: [tile][point/2][side][2], else [side][tile][point]. */
+__global__ void kc_table64_kernel(kc_geo g, kc_boxes b, int frac, bool pairs, int64_t *table)
+{
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, q, side, k = i / 2 / g.nside;
   int p = (int)(i % KC_TILE), tile = (int)(i / KC_TILE % b.n), at[3];
-  int64_t side = i / KC_TILE / b.n;
-  if (side >= g.nside) return;
+  side = i / KC_TILE / b.n;
+  if (pairs)
+    side = i / 2 % g.nside, tile = (int)(k / (KC_TILE / 2)), p = (int)(k % (KC_TILE / 2)) * 2 + (int)(i & 1);
+  if (side >= g.nside || tile >= b.n) return;
   kc_point(g, b, tile, p, at);
   table[i] = kc_time(g, (int)side, at, frac, &q) ? q : INT64_MIN / 4;   /* with any other leg: before the record */
+}
+
+static moho_status table64(moho_kirchhoff *k, cudaStream_t st, bool pairs, int64_t **table)
+{
+  int64_t n = (int64_t)k->geo.nside * k->tile.n * KC_TILE;
+  MOHO_TRY(kc_block(k, (size_t)n * sizeof **table, NULL, (void **)table));
+  k->table_bytes += (size_t)n * sizeof **table;
+  kc_table64_kernel<<<KC_GRID(n, 256), 256, 0, st>>>(k->geo, k->tile, k->type == MOHO_F32 ? KC_FRAC : KC_FRAC64, pairs,
+                                                     *table);
+  CUDA_LAUNCHED("kirchhoff table");
+  return MOHO_OK;
 }
 
 moho_status kc_tables(moho_kirchhoff *k)
@@ -169,13 +248,8 @@ moho_status kc_tables(moho_kirchhoff *k)
   cudaStream_t st = (cudaStream_t)k->ctx->lane[0]->stream;
   const kc_geo *g = &k->geo;
   int64_t tiles = (int64_t)g->nside * k->tile.n * KC_TILE, panels = (int64_t)g->nside * k->panel.n * k->panel.per;
-  if (!k->fast_forward || !k->fast_adjoint) {
-    MOHO_TRY(kc_block(k, (size_t)tiles * sizeof *k->table64, NULL, (void **)&k->table64));
-    k->table_bytes += (size_t)tiles * sizeof *k->table64;
-    kc_table64_kernel<<<KC_GRID(tiles, 256), 256, 0, st>>>(*g, k->tile, k->type == MOHO_F32 ? KC_FRAC : KC_FRAC64,
-                                                           k->table64);
-    CUDA_LAUNCHED("kirchhoff table");
-  }
+  if (!k->fast_forward) MOHO_TRY(table64(k, st, true, &k->table64_pairs));
+  if (!k->fast_adjoint) MOHO_TRY(table64(k, st, false, &k->table64));
   if (k->fast_adjoint) {
     MOHO_TRY(kc_block(k, (size_t)tiles * sizeof *k->tile_rel, NULL, (void **)&k->tile_rel));
     k->table_bytes += (size_t)tiles * sizeof *k->tile_rel;
@@ -189,6 +263,12 @@ moho_status kc_tables(moho_kirchhoff *k)
     kc_panel_kernel<<<KC_GRID(panels, 256), 256, 0, st>>>(*g, k->panel, k->panel_span,
                                                           (uint32_t)(KC_HALF + 2) << KC_FRAC, k->panel_rel);
     CUDA_LAUNCHED("kirchhoff panel table");
+    if (g->aperture) {
+      size_t n = (size_t)k->panel.n * (size_t)(k->panel.per / 32 + 1);
+      MOHO_TRY(kc_block(k, n * sizeof *k->panel_extent, NULL, (void **)&k->panel_extent));
+      kc_extent_kernel<<<(unsigned)k->panel.n, 256, 0, st>>>(*g, k->panel, k->panel_extent);
+      CUDA_LAUNCHED("kirchhoff extents");
+    }
   }
   return MOHO_OK;
 }

@@ -2,8 +2,11 @@
    and a driver only.
 
      make -C BUILD bench_kirchhoff     builds it (from the module's objects, for one architecture: configure with
-   NVCC_GENCODE) bench_kirchhoff check [NAME]      every shape against a reference in double; two runs; dot test
-     bench_kirchhoff time [SECONDS]    10-run medians and sustained rates (default 0.5 s), Gupd/s
+                                       NVCC_GENCODE)
+     bench_kirchhoff check [NAME]      every shape against a reference in double; two runs; dot test
+     bench_kirchhoff time [SECONDS [verify | NAME]]
+                                       10-run medians and sustained rates (default 0.5 s), Gupd/s; with errors against
+                                       the reference and the dot test, or only of problems called so
 
    An update is one (trace, image point) pair. Whole applications: output written, data prepared, tables resident. */
 #include <math.h>
@@ -182,6 +185,8 @@ template<typename R> static void check(const problem &p, bool print)
   made m;
   moho_dtype type = sizeof(R) == 4 ? MOHO_F32 : MOHO_F64;
   make_problem(m, p, type);
+  if (sizeof(R) == 4 && !p.plain)
+    expect(m, "kernels are not the fast ones", m.plan->fast_forward && m.plan->fast_adjoint ? 0 : 1, 0);
   double tol = sizeof(R) == 4 ? 2e-6 : 1e-10, tight = sizeof(R) == 4 ? 1e-6 : 1e-12;
   runner<R> r(m);
   std::vector<R> x = normal<R>((size_t)m.ni, p.spiky), d = normal<R>((size_t)(m.traces * p.nt), false), y, y2, z, z2;
@@ -255,17 +260,35 @@ template<typename F> static double run_for(F f, int n)
   return ms * 1e-3;
 }
 
+/* Errors over all samples, and the dot test in double: |<Kx, v> - <x, K'v>| / (|Kx| |v|), v = Kx / |Kx| + noise. */
+template<typename R> static void verify_whole(const made &m, runner<R> &r, const std::vector<R> &x)
+{
+  r.x.put(x), r.y.poison(), r.forward(1, false, 0);
+  std::vector<R> y = r.y.get();
+  double ef = distance(y, reference(m, MOHO_FWD, std::vector<double>(x.begin(), x.end())));
+  std::vector<R> v = mixed(y);
+  r.y.put(v), r.x.poison(), r.adjoint(1, false, 0);
+  std::vector<R> z = r.x.get();
+  double ea = distance(z, reference(m, MOHO_ADJ, std::vector<double>(v.begin(), v.end())));
+  printf("  errors: forward %.2e, adjoint %.2e, dot test %.1e\n", ef, ea,
+         fabs(dot(y, v) - dot(x, z)) / sqrt(dot(y, y) * dot(v, v)));
+}
+
+static const char *only;
+
 template<typename R> static void measure(const problem &p, double seconds, bool verify)
 {
+  if (only && !strstr(p.name, only)) return;
   made m;
   make_problem(m, p, sizeof(R) == 4 ? MOHO_F32 : MOHO_F64);
   runner<R> r(m);
   double updates = (double)m.traces * (double)m.ni;
   std::vector<R> x = normal<R>((size_t)m.ni, p.spiky), d = normal<R>((size_t)(m.traces * p.nt), false);
-  printf("%-14s %s %.3g updates, panels %dx%dx%d of %d%s, slices %d, items %d, tables %.0f MiB, work %.0f MiB\n",
+  printf("%-16s %s %.3g updates, panels %dx%dx%d of %d%s, slices %d, items %d, tables %.0f MiB, work %.0f MiB%s%s\n",
          p.name, sizeof(R) == 4 ? "f32" : "f64", updates, m.plan->panel.count[0], m.plan->panel.count[1],
          m.plan->panel.count[2], m.plan->panel.per, m.plan->long_sum ? " long" : "", m.plan->adj_slices, m.plan->items,
-         (double)K->table_bytes(m.plan) / 1048576, (double)r.work.n / 1048576);
+         (double)K->table_bytes(m.plan) / 1048576, (double)r.work.n / 1048576,
+         m.plan->fast_forward ? "" : ", forward plain", m.plan->fast_adjoint ? "" : ", adjoint plain");
   for (int dir = 0; dir < 2; dir++) {
     r.x.put(x), r.y.put(d);
     auto f = [&] { dir ? r.adjoint(1, false, 0) : r.forward(1, false, 0); };
@@ -274,16 +297,11 @@ template<typename R> static void measure(const problem &p, double seconds, bool 
     for (int i = 0; i < 10; i++) t.push_back(run_for(f, 1));
     std::sort(t.begin(), t.end());
     double median = (t[4] + t[5]) / 2, whole = run_for(f, (int)(seconds / median) + 1) / ((int)(seconds / median) + 1);
-    printf("  %s: %.1f Gupd/s median (%.3f ms, best %.1f), %.1f sustained", dir ? "adjoint" : "forward",
+    printf("  %s: %.1f Gupd/s median (%.3f ms, best %.1f), %.1f sustained\n", dir ? "adjoint" : "forward",
            updates / median * 1e-9, median * 1e3, updates / t[0] * 1e-9, updates / whole * 1e-9);
-    if (verify) {
-      std::vector<double> want = dir ? reference(m, MOHO_ADJ, std::vector<double>(d.begin(), d.end()))
-                                     : reference(m, MOHO_FWD, std::vector<double>(x.begin(), x.end()));
-      printf(", error %.2e", dir ? distance(r.x.get(), want) : distance(r.y.get(), want));
-    }
-    printf("\n");
-    fflush(stdout);
   }
+  if (verify) verify_whole(m, r, x);
+  fflush(stdout);
   drop(m);
 }
 
@@ -292,23 +310,35 @@ static void time_all(double seconds, bool verify)
   problem large = {.name = "large", .n = {1, 500, 250}, .d = {10, 10, 10}, .ns = 96, .nr = 320, .nt = 1001, .dt = .004};
   problem small = {.name = "small", .n = {1, 300, 150}, .d = {10, 10, 10}, .ns = 40, .nr = 90, .nt = 1001, .dt = .004};
   problem cube = {.name = "3-D", .n = {100, 100, 100}, .d = {10, 10, 10}, .ns = 64, .nr = 400, .nt = 1001, .dt = .004};
-  problem spiky = small, fine = large, stream_ = large, zero = small, time = small, lone = large, flat = small,
-          aperture = small;
-  spiky.name = "small spiky", spiky.spiky = true;
+  measure<float>(small, seconds, verify);
+  measure<float>(large, seconds, verify);
+  problem spiky = small, peaks = large;
+  spiky.name = "small, spiky", spiky.spiky = true;
+  peaks.name = "large, spiky", peaks.spiky = true;
+  measure<float>(spiky, seconds / 5, verify);
+  measure<float>(peaks, seconds / 5, verify);
+  measure<float>(cube, seconds / 5, verify);
+  problem fine = large, stream_ = large, zero = small, time = small, aperture = small, wide = large, flat = cube;
   fine.name = "2 ms", fine.ns = 48, fine.nt = 2001, fine.dt = .002;
   stream_.name = "streamer", stream_.list = 1;
   zero.name = "zero offset", zero.ns = zero.nr = 500, zero.list = 2;
   time.name = "time", time.mode = TIME, time.d[2] = .008;
-  lone.name = "one source", lone.ns = 1;
-  flat.name = "one receiver", flat.ns = 360, flat.nr = 1, flat.nt = 20000;
-  aperture.name = "aperture", aperture.amin = .8, aperture.amax = 1;
-  if (getenv("SLICES")) return measure<float>(small, seconds, false), measure<float>(large, seconds, false);
-  measure<float>(small, seconds, verify);
-  measure<float>(large, seconds, verify);
-  measure<float>(spiky, seconds, verify);
-  measure<float>(cube, seconds, false);
-  for (const problem *p : { &fine, &stream_, &zero, &time, &lone, &flat, &aperture }) measure<float>(*p, 0.05, false);
-  for (const problem *p : { &small, &large, &cube }) measure<double>(*p, 0.1, false);
+  aperture.name = "aperture, small", aperture.amin = .8, aperture.amax = 1;
+  wide.name = "aperture, large", wide.amin = .8, wide.amax = 1;
+  flat.name = "aperture, 3-D", flat.amin = .8, flat.amax = 1;
+  for (const problem *p : { &fine, &stream_, &zero, &time, &aperture, &wide, &flat }) measure<float>(*p, .05, verify);
+  /* tall and flat */
+  problem one_s = large, one_r = small, point = large, trace = large, tall = small, odd = large, row = large, many = large;
+  one_s.name = "one source", one_s.ns = 1, one_s.nr = 3200;
+  one_r.name = "one receiver", one_r.nr = 1, one_r.ns = 3600;
+  point.name = "one point", point.n[1] = point.n[2] = 1, point.ns = 1000, point.nr = 3000, point.nt = 101;
+  trace.name = "one trace", trace.ns = trace.nr = 1, trace.n[1] = 20000, trace.n[2] = 2000, trace.d[1] = .25, trace.d[2] = 1;
+  tall.name = "nt 20000", tall.nt = 20000;
+  odd.name = "all odd", odd.n[1] = 499, odd.n[2] = 251, odd.ns = 97, odd.nr = 317, odd.nt = 997;
+  row.name = "one row", row.n[2] = 1, row.n[1] = 30001, row.d[1] = .1, row.ns = 97;
+  many.name = "20 samples", many.nt = 20, many.d[1] = many.d[2] = .2;
+  for (const problem *p : { &one_s, &one_r, &point, &trace, &tall, &odd, &row, &many }) measure<float>(*p, .05, verify);
+  for (const problem *p : { &small, &large, &cube }) measure<double>(*p, .1, verify && p == &small);
 }
 
 int main(int argc, char **argv)
@@ -316,8 +346,11 @@ int main(int argc, char **argv)
   open_device();
   const char *what = argc > 1 ? argv[1] : "check";
   if (!strcmp(what, "check")) check_all(argc > 2 ? argv[2] : NULL);
-  else if (!strcmp(what, "time")) time_all(argc > 2 ? atof(argv[2]) : 0.5, argc > 3);
-  else return fprintf(stderr, "bench_kirchhoff check [NAME] | time [SECONDS [verify]]\n"), 2;
+  else if (!strcmp(what, "time")) {
+    bool verify = argc > 3 && !strcmp(argv[3], "verify");
+    if (argc > 3 && !verify) only = argv[3];
+    time_all(argc > 2 ? atof(argv[2]) : 0.5, verify);
+  } else return fprintf(stderr, "bench_kirchhoff check [NAME] | time [SECONDS [verify | NAME]]\n"), 2;
   CK(cudaDeviceSynchronize());
   return failures != 0;
 }

@@ -10,11 +10,12 @@ struct problem {
   moho_kirchhoff_mode mode = MOHO_KIRCHHOFF_ANALYTIC;
   int vel = 0;                          /* time mode: 0 one, 1 v(t), 2 v(x, t)                 */
   int list = 0;                         /* 1 streamer, 2 zero offset, 3 at random              */
-  int byot = 0;                         /* 1 f32, 2 f64 transposed, 3 with gaps, 4 whole samples */
+  int byot = 0;                         /* 1 f32, 2 f64 transposed, 3 with gaps, 4 whole samples, 5 marks in gaps */
   double amin = 0, amax = 0;
   bool spiky = false, shared = false;
   int shift = 0;
   bool grid3 = false;                   /* receivers on a grid                                 */
+  bool plain = false;                   /* float ones may take the plain kernels               */
 };
 
 struct made {
@@ -95,7 +96,9 @@ static void times(made &m, int side)
       if (p.mode == MOHO_KIRCHHOFF_TIME) r = sqrt(z * z / 4 + (dy * dy + dx * dx) / (v * v));
       else r = sqrt(dx * dx + dy * dy + dz * dz) / v;
       if (p.byot == 4) r = floor(r / p.dt) * p.dt;
-      if (p.byot == 3 && (i / p.n[2] % 7 == 3 || (k + i) % 53 == 0)) r = (i + k) % 2 ? NAN : INFINITY;
+      bool gap = i / p.n[2] % 7 == 3 || (k + i) % 53 == 0;
+      if (p.byot == 3 && gap) r = (i + k) % 2 ? NAN : INFINITY;
+      if (p.byot == 5 && gap) r = 1e4;
       t[(size_t)(i * n + k)] = p.byot ? (double)(p.byot == 2 ? r : (float)r) : r;
     }
   }
@@ -146,8 +149,6 @@ static void make_problem(made &m, const problem &p, moho_dtype type)
   }
   m.d = d;
   CK(K->make(&ctx, &m.d, &m.plan));
-  const char *slices = getenv("SLICES");
-  if (slices) m.plan->adj_slices = atoi(slices);
 }
 
 static void drop(made &m)
@@ -158,70 +159,89 @@ static void drop(made &m)
 
 /* ---- reference ------------------------------------------------------------------------------ */
 
+/* What the reference sees of a problem: copies on the device. */
+struct view {
+  int n[3], ns, nr, nt, frac, nvel;
+  double d[3], dt, t0, amin, amax;
+  bool time;
+  int64_t ni, traces;
+  const double *ts, *tr, *src, *rec, *vel;
+  const int64_t *is, *ir;
+};
+
 /* Inside the record is decided on the table's grid of times, the fraction is the exact one. */
-static bool where(const made &m, int64_t i, int64_t s, int64_t r, int *k, double *f)
+__device__ static bool where(const view &m, int64_t i, int64_t s, int64_t r, int *k, double *f)
 {
-  const problem &p = m.p;
-  int frac = m.d.type == MOHO_F32 ? 23 : 40;
-  double us = (m.trav[0][(size_t)(i * p.ns + s)] - p.t0 / 2) / p.dt,
-         ur = (m.trav[1][(size_t)(i * p.nr + r)] - p.t0 / 2) / p.dt;
+  double us = (m.ts[i * m.ns + s] - m.t0 / 2) / m.dt, ur = (m.tr[i * m.nr + r] - m.t0 / 2) / m.dt;
   if (!isfinite(us) || !isfinite(ur)) return false;
-  int64_t t = llrint(ldexp(us, frac)) + llrint(ldexp(ur, frac));
-  if (t < 0 || t > (int64_t)(p.nt - 1) << frac) return false;
-  *k = (int)(t >> frac);
-  *f = std::min(std::max(us + ur - *k, 0.), 1.);
+  int64_t t = llrint(ldexp(us, m.frac)) + llrint(ldexp(ur, m.frac));
+  if (t < 0 || t > (int64_t)(m.nt - 1) << m.frac) return false;
+  *k = (int)(t >> m.frac);
+  *f = fmin(fmax(us + ur - *k, 0.), 1.);
   return true;
 }
 
-static double weight(const made &m, int64_t i, int64_t s, int64_t r)
+__device__ static double weight(const view &m, int64_t i, int64_t s, int64_t r)
 {
-  const problem &p = m.p;
-  if (!(p.amax > 0)) return 1;
-  double z = (double)(i % p.n[2]) * p.d[2], x = (double)(i / p.n[2] % p.n[1]) * p.d[1],
-         y = (double)(i / p.n[2] / p.n[1]) * p.d[0];
-  double my = (m.src[(size_t)s] + m.rec[(size_t)r]) / 2,
-         mx = (m.src[(size_t)(p.ns + s)] + m.rec[(size_t)(p.nr + r)]) / 2;
-  double mz = (m.src[(size_t)(2 * p.ns + s)] + m.rec[(size_t)(2 * p.nr + r)]) / 2, v = velocity(m, i);
-  double deep = p.mode == MOHO_KIRCHHOFF_TIME ? fmax(v * z / 2, v * p.d[2] / 2) : fmax(z - mz, p.d[2]),
-         q = hypot(x - mx, y - my) / deep;
-  if (!(q < p.amax)) return 0;
-  if (q < p.amin) return 1;
-  int j = std::min((int)(20 * (q - p.amin) / (p.amax - p.amin)), 19);
-  return j ? (1 + cos(M_PI * (j - 1) / 19)) / 2 : 1;
+  if (!(m.amax > 0)) return 1;
+  double z = __dmul_rn((double)(i % m.n[2]), m.d[2]), x = __dmul_rn((double)(i / m.n[2] % m.n[1]), m.d[1]),
+         y = __dmul_rn((double)(i / m.n[2] / m.n[1]), m.d[0]);
+  double my = (m.src[s] + m.rec[r]) / 2, mx = (m.src[m.ns + s] + m.rec[m.nr + r]) / 2,
+         mz = (m.src[2 * m.ns + s] + m.rec[2 * m.nr + r]) / 2, v = m.vel[m.nvel == 1 ? 0 : m.nvel == m.n[2] ? i % m.n[2] : i];
+  double deep = m.time ? fmax(__dmul_rn(__dmul_rn(v, z), .5), __dmul_rn(__dmul_rn(v, m.d[2]), .5))
+                       : fmax(__dsub_rn(z, mz), m.d[2]),
+         q = hypot(__dsub_rn(x, mx), __dsub_rn(y, my)) / deep;
+  if (!(q < m.amax)) return 0;
+  if (q < m.amin) return 1;
+  int j = min((int)(__dmul_rn(20, __dsub_rn(q, m.amin)) / __dsub_rn(m.amax, m.amin)), 19);
+  return j ? (1 + cospi((j - 1) / 19.)) / 2 : 1;
+}
+
+/* A thread a trace, that goes through all points; a thread a point, that goes through all traces. */
+__global__ void reference_forward(view m, const double *x, double *y)
+{
+  int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (t >= m.traces) return;
+  for (int64_t i = 0; i < m.ni; i++) {
+    int k;
+    double f, w;
+    if (!where(m, i, m.is[t], m.ir[t], &k, &f) || !(w = weight(m, i, m.is[t], m.ir[t]))) continue;
+    y[t * m.nt + k] += w * (1 - f) * x[i];
+    if (k + 1 < m.nt) y[t * m.nt + k + 1] += w * f * x[i];
+  }
+}
+
+__global__ void reference_adjoint(view m, const double *x, double *y)
+{
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= m.ni) return;
+  double sum = 0;
+  for (int64_t t = 0; t < m.traces; t++) {
+    int k;
+    double f, w;
+    if (!where(m, i, m.is[t], m.ir[t], &k, &f) || !(w = weight(m, i, m.is[t], m.ir[t]))) continue;
+    sum += w * ((1 - f) * x[t * m.nt + k] + (k + 1 < m.nt ? f * x[t * m.nt + k + 1] : 0));
+  }
+  y[i] = sum;
 }
 
 static std::vector<double> reference(const made &m, moho_dir dir, const std::vector<double> &x)
 {
-  int nt = m.p.nt;
-  std::vector<double> y((size_t)(dir == MOHO_FWD ? m.traces * nt : m.ni), 0.);
-  if (dir == MOHO_FWD) {
-#pragma omp parallel for schedule(dynamic)
-    for (int64_t t = 0; t < m.traces; t++)
-      for (int64_t i = 0; i < m.ni; i++) {
-        int k;
-        double f, w;
-        if (!where(m, i, m.is[(size_t)t], m.ir[(size_t)t], &k, &f) ||
-            !(w = weight(m, i, m.is[(size_t)t], m.ir[(size_t)t])))
-          continue;
-        y[(size_t)(t * nt + k)] += w * (1 - f) * x[(size_t)i];
-        if (k + 1 < nt) y[(size_t)(t * nt + k + 1)] += w * f * x[(size_t)i];
-      }
-  } else {
-#pragma omp parallel for schedule(dynamic, 16)
-    for (int64_t i = 0; i < m.ni; i++) {
-      double sum = 0;
-      for (int64_t t = 0; t < m.traces; t++) {
-        int k;
-        double f, w;
-        if (!where(m, i, m.is[(size_t)t], m.ir[(size_t)t], &k, &f) ||
-            !(w = weight(m, i, m.is[(size_t)t], m.ir[(size_t)t])))
-          continue;
-        sum += w * ((1 - f) * x[(size_t)(t * nt + k)] + (k + 1 < nt ? f * x[(size_t)(t * nt + k + 1)] : 0));
-      }
-      y[(size_t)i] = sum;
-    }
-  }
-  return y;
+  const problem &p = m.p;
+  size_t n = dir == MOHO_FWD ? (size_t)(m.traces * p.nt) : (size_t)m.ni;
+  dev<double> ts(m.trav[0].size()), tr(m.trav[1].size()), src(m.src.size()), rec(m.rec.size()), vel(m.vel.size()),
+      in(x.size()), out(n);
+  dev<int64_t> is(m.is.size()), ir(m.ir.size());
+  ts.put(m.trav[0]), tr.put(m.trav[1]), src.put(m.src), rec.put(m.rec), vel.put(m.vel), in.put(x), is.put(m.is),
+      ir.put(m.ir);
+  view v = { { p.n[0], p.n[1], p.n[2] }, p.ns, p.nr, p.nt, m.d.type == MOHO_F32 ? 23 : 40, (int)m.vel.size(),
+             { p.d[0], p.d[1], p.d[2] }, p.dt, p.t0, p.amin, p.amax, p.mode == MOHO_KIRCHHOFF_TIME, m.ni, m.traces,
+             ts.p, tr.p, src.p, rec.p, vel.p, is.p, ir.p };
+  CK(cudaMemset(out.p, 0, n * sizeof(double)));
+  if (dir == MOHO_FWD) reference_forward<<<(unsigned)((m.traces + 63) / 64), 64>>>(v, in.p, out.p);
+  else reference_adjoint<<<(unsigned)((m.ni + 63) / 64), 64>>>(v, in.p, out.p);
+  CK(cudaDeviceSynchronize());
+  return out.get();
 }
 
 /* ---- shapes to check: every size different, edges and odd cases ---------------------------- */
@@ -242,8 +262,8 @@ static const problem problems[] = {
     {.name = "one receiver", .n = {1, 61, 43}, .d = {10, 10, 10}, .ns = 71, .nr = 1, .nt = 201, .dt = .004},
     {.name = "one point", .n = {1, 1, 1}, .d = {10, 10, 10}, .ns = 7, .nr = 9, .nt = 50, .dt = .004, .shift = 2},
     {.name = "one trace", .n = {1, 77, 55}, .d = {10, 10, 10}, .ns = 1, .nr = 1, .nt = 222, .dt = .004},
-    {.name = "one row", .n = {1, 501, 1}, .d = {10, 10, 10}, .ns = 5, .nr = 12, .nt = 700, .dt = .004},
-    {.name = "one column", .n = {1, 1, 333}, .d = {10, 10, 10}, .ns = 5, .nr = 12, .nt = 700, .dt = .004},
+    {.name = "one row", .n = {1, 501, 1}, .d = {10, 10, 10}, .ns = 5, .nr = 12, .nt = 700, .dt = .004, .plain = true},
+    {.name = "one column", .n = {1, 1, 333}, .d = {10, 10, 10}, .ns = 5, .nr = 12, .nt = 700, .dt = .004, .plain = true},
     {.name = "long traces", .n = {1, 41, 37}, .d = {10, 10, 10}, .ns = 3, .nr = 11, .nt = 20000, .dt = .001},
     {.name = "short traces", .n = {1, 101, 67}, .d = {10, 10, 10}, .ns = 3, .nr = 33, .nt = 20, .dt = .004, .shift = 1},
     {.name = "one sample", .n = {1, 31, 17}, .d = {10, 10, 10}, .ns = 3, .nr = 5, .nt = 1, .dt = .004},
@@ -252,8 +272,8 @@ static const problem problems[] = {
     {.name = "early start", .n = {1, 91, 67}, .d = {10, 10, 10}, .ns = 5, .nr = 35, .nt = 251, .dt = .004, .t0 = -.2},
     {.name = "fine 2 ms", .n = {1, 101, 87}, .d = {10, 10, 10}, .ns = 9, .nr = 33, .nt = 801, .dt = .002},
     {.name = "fine 1 ms", .n = {1, 101, 87}, .d = {10, 10, 10}, .ns = 9, .nr = 33, .nt = 1601, .dt = .001},
-    {.name = "fine 0.1 ms", .n = {1, 41, 37}, .d = {10, 10, 10}, .ns = 5, .nr = 33, .nt = 4001, .dt = .0001},
-    {.name = "finest 2 us", .n = {1, 31, 17}, .d = {10, 10, 10}, .ns = 3, .nr = 9, .nt = 200001, .dt = .000002},
+    {.name = "fine 0.1 ms", .n = {1, 41, 37}, .d = {10, 10, 10}, .ns = 5, .nr = 33, .nt = 4001, .dt = .0001, .plain = true},
+    {.name = "finest 2 us", .n = {1, 31, 17}, .d = {10, 10, 10}, .ns = 3, .nr = 9, .nt = 200001, .dt = .000002, .plain = true},
     {.name = "3-D", .n = {13, 21, 17}, .d = {12, 10, 8}, .ns = 5, .nr = 29, .nt = 151, .dt = .004},
     {.name = "3-D larger",
      .n = {43, 51, 37},
@@ -391,4 +411,32 @@ static const problem problems[] = {
      .vel = 1,
      .amin = .5,
      .amax = .77},
+#define A2(N, X, Z, NS, NR, NT, ...)                                                                                   \
+  {.name = "aperture, " N, .n = {1, X, Z}, .d = {10, 10, 10}, .ns = NS, .nr = NR, .nt = NT, .dt = .004, __VA_ARGS__}
+    A2("regular", 201, 147, 13, 41, 451, .amin = .8, .amax = 1),
+    A2("narrow", 201, 147, 21, 45, 451, .amin = .1, .amax = .2),
+    A2("narrow, spiky", 201, 147, 21, 45, 451, .amin = .1, .amax = .2, .spiky = true),
+    A2("hard", 91, 67, 5, 35, 251, .amin = .6137, .amax = .6137),
+    A2("receivers in registers", 91, 67, 71, 8, 251, .amin = .3, .amax = .6),
+    A2("streamer", 191, 67, 21, 65, 251, .list = 1, .amin = .3, .amax = .61),
+    A2("zero offset", 191, 67, 75, 75, 251, .list = 2, .amin = .3, .amax = .61, .shared = true),
+    A2("random traces, spiky", 91, 67, 25, 33, 251, .list = 3, .amin = .3, .amax = .61,
+       .spiky = true),
+    A2("late start", 91, 67, 5, 35, 151, .t0 = .31, .amin = .4, .amax = .83),
+    A2("one trace", 77, 55, 1, 1, 222, .amin = .4, .amax = .83),
+    A2("times with gaps", 77, 47, 11, 33, 151, .byot = 3, .amin = .5, .amax = 1.2),
+    {.name = "aperture, 2 ms", .n = {1, 101, 87}, .d = {10, 10, 10}, .ns = 9, .nr = 33, .nt = 801, .dt = .002, .amin = .3,
+     .amax = .7},
+    {.name = "aperture, 1 ms", .n = {1, 101, 87}, .d = {10, 10, 10}, .ns = 9, .nr = 33, .nt = 1601, .dt = .001, .amin = .3,
+     .amax = .7},
+    {.name = "aperture, 3-D larger", .n = {43, 51, 37}, .d = {12, 10, 8}, .ns = 6, .nr = 40, .nt = 251, .dt = .004,
+     .amin = .3, .amax = .7},
+    {.name = "aperture, time v(x, t) 3-D", .n = {11, 27, 47}, .d = {11, 10, .004}, .ns = 5, .nr = 33, .nt = 151,
+     .dt = .004, .mode = TIME, .vel = 2, .amin = .4, .amax = .9},
+    {.name = "marks in gaps", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .byot = 5},
+    {.name = "marks in gaps, list", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 11, .nr = 33, .nt = 151, .dt = .004,
+     .list = 1, .byot = 5},
+    {.name = "far behind the record", .n = {1, 401, 301}, .d = {100, 100, 100}, .ns = 3, .nr = 9, .nt = 201, .dt = .004,
+     .plain = true},
+#undef A2
 };
