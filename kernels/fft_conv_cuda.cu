@@ -1,11 +1,13 @@
-/* Convolution of rows of CUDA: a few taps are added directly, in one order; longer filters go through cuFFT, with sizes and lags as
-   on the CPU (fft_fftw.c says why). The filter's spectrum is computed in double on the host when the plan is made. */
+/* Convolution of rows of CUDA: a few taps are added directly, in one order, and so are some hundred of a real filter along rows that
+   are contiguous, from shared memory; other filters go through cuFFT, with sizes and lags as on the CPU (fft_fftw.c says why). The
+   filter's spectrum is computed in double on the host when the plan is made. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "fft_cufft.cuh"
 
 enum { MAXTAPS = 32 };                  /* added directly: about as many as a transform costs in traffic */
+enum { MAXSPAN = 256, EACH = 8, MAXTHREADS = 128 };   /* lags of a filter along contiguous rows; samples of a thread */
 
 typedef struct taps {
   int n;
@@ -21,6 +23,9 @@ struct moho_conv {
   taps t;
   rows r;
   moho_block *spectrum;
+  moho_block *span;                     /* all taps between the first and the last lag, reversed, and as they are; NULL: too many */
+  int64_t lo, hi;                       /* first and last lag                                                     */
+  int padded;                           /* length of each, with zeros up to a multiple of EACH                    */
 };
 
 /* ---- few taps ---------------------------------------------------------------------------------------------------- */
@@ -85,6 +90,91 @@ static moho_status apply_direct(const moho_conv *p, moho_lane *on, moho_dir dir,
   return MOHO_OK;
 }
 
+/* ---- some hundred taps along contiguous rows ---------------------------------------------------------------------- */
+
+/* y[k] (+)= alpha sum_j g[j] x[k + off + j]. A block has a piece of a row in shared memory, where sample i is at i + i / EACH, so that
+   threads EACH samples apart meet different banks; a thread keeps EACH sums and twice as many samples in registers. */
+template <class R> __global__ void __launch_bounds__(MAXTHREADS) span_kernel(int64_t n, unsigned pieces, int taps, int64_t off, const R *__restrict__ g,
+                                                                             R alpha, bool add, const R *__restrict__ x, int64_t ldx,
+                                                                             R *__restrict__ y, int64_t ldy)
+{
+  __shared__ R s[(MAXTHREADS * EACH + MAXSPAN + EACH) / EACH * (EACH + 1)], h[MAXSPAN];
+  int64_t row = blockIdx.x / pieces, k0 = (int64_t)(blockIdx.x % pieces) * (blockDim.x * EACH);
+  int p = threadIdx.x, size = (int)blockDim.x * EACH;
+  x += row * ldx, y += row * ldy;
+  for (int i = p; i < taps; i += blockDim.x) h[i] = g[i];
+  for (int i = p; i < size + taps; i += blockDim.x) {
+    int64_t k = k0 + off + i;
+    s[i + i / EACH] = k >= 0 && k < n ? x[k] : 0;
+  }
+  __syncthreads();
+  R w[2 * EACH], acc[EACH];
+  const R *from = s + p * (EACH + 1);
+#pragma unroll
+  for (int o = 0; o < EACH; o++) acc[o] = 0, w[o] = from[o];
+  for (int j = 0; j < taps; j += EACH) {
+    from += EACH + 1;
+#pragma unroll
+    for (int o = 0; o < EACH; o++) w[EACH + o] = from[o];
+#pragma unroll
+    for (int t = 0; t < EACH; t++)
+#pragma unroll
+      for (int o = 0; o < EACH; o++) acc[o] += h[j + t] * w[o + t];
+#pragma unroll
+    for (int o = 0; o < EACH; o++) w[o] = w[EACH + o];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int o = 0; o < EACH; o++) s[p * (EACH + 1) + o] = acc[o];
+  __syncthreads();
+  for (int i = p; i < size && k0 + i < n; i += blockDim.x) {
+    R v = alpha * s[i + i / EACH];
+    y[k0 + i] = add ? y[k0 + i] + v : v;
+  }
+}
+
+template <class R> static void launch_span(const moho_conv *p, cudaStream_t st, moho_dir dir, double alpha, bool add, int64_t rows, const R *x,
+                                           int64_t ldx, R *y, int64_t ldy)
+{
+  int64_t least = (p->n + EACH - 1) / EACH;
+  unsigned threads = least < MAXTHREADS ? (unsigned)(least + 31) / 32 * 32 : MAXTHREADS, pieces = (unsigned)((p->n + threads * EACH - 1) / (threads * EACH));
+  const R *g = (const R *)p->span->p + (dir == MOHO_ADJ ? p->padded : 0);
+  int64_t off = dir == MOHO_ADJ ? p->lo : -p->hi, most = INT32_MAX / pieces;
+  for (int64_t q = 0; q < rows; q += most) {
+    int64_t count = rows - q < most ? rows - q : most;
+    span_kernel<R><<<(unsigned)count * pieces, threads, 0, st>>>(p->n, pieces, p->padded, off, g, (R)alpha, add, x + q * ldx, ldx, y + q * ldy, ldy);
+  }
+}
+
+static moho_status apply_span(const moho_conv *p, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t rows, const void *x, int64_t ldx,
+                              void *y, int64_t ldy)
+{
+  cudaStream_t st = (cudaStream_t)on->stream;
+  if (p->type == MOHO_F32) launch_span(p, st, dir, alpha.re, add, rows, (const float *)x, ldx, (float *)y, ldy);
+  else launch_span(p, st, dir, alpha.re, add, rows, (const double *)x, ldx, (double *)y, ldy);
+  CUDA_LAUNCHED("convolution of rows");
+  return MOHO_OK;
+}
+
+/* The taps of lags lo .. hi, twice. */
+static moho_status make_span(moho_conv *p, int64_t nh, const double *h, int64_t center)
+{
+  int n = (int)(p->hi - p->lo + 1);
+  double wide[2 * MAXSPAN] = { 0 };
+  float single[2 * MAXSPAN];
+  p->padded = (n + EACH - 1) / EACH * EACH;
+  for (int64_t m = 0; m < nh; m++) {
+    int64_t d = m - center;
+    if (d < p->lo || d > p->hi) continue;
+    wide[p->hi - d] = wide[p->padded + d - p->lo] = h[m];
+  }
+  for (int i = 0; i < 2 * p->padded; i++) single[i] = (float)wide[i];
+  bool f32 = p->type == MOHO_F32;
+  size_t bytes = (size_t)p->padded * 2 * (f32 ? sizeof *single : sizeof *wide);
+  MOHO_TRY(moho_block_new(p->ctx, bytes, &p->span));
+  return p->ctx->be->put(p->ctx->dev, NULL, p->span->p, f32 ? (const void *)single : wide, bytes);
+}
+
 /* ---- through the spectrum -------------------------------------------------------------------------------------------- */
 
 template <class R, class E> __global__ void filter_kernel(const E *__restrict__ h, int64_t bins, int64_t total, R sign, E *__restrict__ s)
@@ -116,6 +206,7 @@ static moho_status cuda_conv_apply(moho_conv *p, moho_lane *on, moho_dir dir, mo
   if (outer < 1 || inner < 1 || p->n < 1) return MOHO_OK;
   CUDA_ON_CTX(on->ctx);
   if (p->direct) return apply_direct(p, on, dir, alpha, add, outer, inner, x, ldx, y, ldy);
+  if (p->span && inner == 1) return apply_span(p, on, dir, alpha, add, outer, x, ldx, y, ldy);
   rows *r = &p->r;
   char *a = (char *)work, *b = r->real ? a + r->a : a, *own = a + r->a + r->b;
   geometry in = { 0, 0, inner, ldx, p->n, 0, p->n, r->nfft, r->nfft, r->nfft }, out = in;
@@ -197,6 +288,7 @@ static void cuda_conv_free(moho_conv *p)
   if (!p) return;
   if (!p->direct) rows_free(&p->r);
   moho_block_unref(p->spectrum);
+  moho_block_unref(p->span);
   free(p);
 }
 
@@ -216,6 +308,8 @@ static moho_status cuda_conv_new(moho_ctx *c, moho_dtype t, int64_t n, int64_t n
     double re = cplx ? h[2 * m] : h[m], im = cplx ? h[2 * m + 1] : 0;
     if ((re == 0 && im == 0) || d <= -n || d >= n) continue;
     if (count < MAXTAPS) p->t.lag[count] = d, p->t.re[count] = re, p->t.im[count] = im;
+    if (!count || d < p->lo) p->lo = d;
+    if (!count || d > p->hi) p->hi = d;
     count++;
     if (llabs(d) > most) most = llabs(d);
   }
@@ -224,6 +318,7 @@ static moho_status cuda_conv_new(moho_ctx *c, moho_dtype t, int64_t n, int64_t n
   if (count > MAXTAPS) {
     st = rows_new(c, t == MOHO_F32 || t == MOHO_C64, !cplx, good_size(n + most), &p->r);
     if (!st) p->direct = false, st = make_spectrum(p, nh, h, center);
+    if (!st && !cplx && p->hi - p->lo < MAXSPAN) st = make_span(p, nh, h, center);
   }
   if (st) cuda_conv_free(p);
   else *plan = p;

@@ -284,6 +284,33 @@ describe("values by hand", function()
     check(make("convolve1d", { dims = 6, h = h }), { 1, 5, 7, 6, 12, 10 }, { 2, 4, 6, 8, 17, 6 })
   end)
 
+  it("convolve1d, any number of taps, as in double on the CPU", function()
+    for _, device in ipairs(devices) do
+      for _, n in ipairs { 37, 501, 2100 } do
+        for _, taps in ipairs { 31, 33, 81, 200, 256, 257 } do
+          local h, axis = random(5, taps, "f64", "cpu"), 2
+          for offset = 1, taps, taps - 1 do
+            local function both(dtype, where)
+              local A = moho.convolve1d{ dims = { 5, n }, h = h:astype(dtype):to(where), offset = offset, axis = axis,
+                dtype = dtype, device = where }
+              local v = random(6, { 5, n }, "f64", "cpu"):astype(dtype):to(where)
+              local y = v:copy()
+              A:apply(v, y, -0.5, true)
+              return { (A * v):cpu():astype "f64", (A.H * v):cpu():astype "f64", y:cpu():astype "f64" }
+            end
+            local want = both("f64", "cpu")
+            for dtype, tol in pairs { f32 = 1e-5, f64 = 1e-12 } do
+              for i, got in ipairs(both(dtype, device)) do
+                assert.is_true((got - want[i]):norm() <= tol * want[i]:norm(), ("%s %s n %d taps %d offset %d"):format(
+                  device, dtype, n, taps, offset))
+              end
+            end
+          end
+        end
+      end
+    end
+  end)
+
   it("one tap shifts and scales, to the bit", function()
     local A = make("convolve1d", { dims = 6, h = { 0, 0, 0, 0.1 }, offset = 2 })
     check(A, { 0, 0, 0.1 * 1, 0.1 * 3, 0.1 * 2, 0.1 * 5 }, { 0.1 * 3, 0.1 * 4, 0.1 * 5, 0.1 * 6, 0, 0 })
