@@ -15,7 +15,7 @@ moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host, void **p
     return moho_fail(MOHO_ENOMEM, "too many parts in a Kirchhoff plan");
   MOHO_TRY(moho_block_new(k->ctx, bytes ? bytes : 1, &k->blk[k->nblk]));
   *p = k->blk[k->nblk++]->p;
-  return host && bytes ? k->ctx->be->put(k->ctx->dev, k->ctx->lane[0]->stream, *p, host, bytes) : MOHO_OK;
+  return host && bytes ? k->ctx->be->put(k->ctx->dev, kc_stream(k), *p, host, bytes) : MOHO_OK;
 }
 
 static void cuda_kirchhoff_free(moho_kirchhoff *k)
@@ -130,8 +130,8 @@ static moho_status fill(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double 
   }
   MOHO_TRY(choose(k, d));
   MOHO_TRY(kc_tables(k));
-  if (k->fast_forward) MOHO_TRY(kc_forward_bound(k, (cudaStream_t)k->ctx->lane[0]->stream));
-  CUDA_TRY(cudaStreamSynchronize((cudaStream_t)k->ctx->lane[0]->stream));
+  if (k->fast_forward) MOHO_TRY(kc_forward_bound(k, kc_stream(k)));
+  CUDA_TRY(cudaStreamSynchronize(kc_stream(k)));
   return MOHO_OK;
 }
 

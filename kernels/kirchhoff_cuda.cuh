@@ -100,6 +100,14 @@ struct moho_kirchhoff {
   double *cell;                         /* [panel + 1]: largest cell of F(1), of the panel and of all */
 };
 
+/* Plans are made on the first lane's stream, behind what made the user's tables; a context that has done nothing yet has
+ * no lanes, and nothing to be behind. */
+static inline cudaStream_t kc_stream(const moho_kirchhoff *k)
+{
+  const moho_ctx *c = k->ctx;
+  return c->nlanes && c->lane[0] ? (cudaStream_t)c->lane[0]->stream : NULL;
+}
+
 #define KC_GRID(n, per) ((unsigned)(((n) + (per) - 1) / (per)))
 
 /* ---- on the device ------------------------------------------------------------------------- */

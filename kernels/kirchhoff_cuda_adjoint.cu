@@ -447,7 +447,9 @@ __device__ __forceinline__ void consume(const adj &a, meta *m, uint32_t ring, in
   uint32_t phase = 0;
   double sum[2] = { 0, 0 };
   int stage = 0, count = 0, g = -1;
+  walk w = walk_start<LIST>(a, slice);
   q.acc[0] = q.acc[1] = 0;
+  if (w.left > 0) g = w.g, group_times<LIST>(a, g, tile, &q);   /* most likely, while the first slot is filled */
   if (APERTURE) place_points(a, tile, &q);
   for (;; stage = stage == STAGES - 1 ? 0 : stage + 1, phase ^= stage == 0) {
     bar_wait(shared_of(&m->full[stage]), phase);
@@ -592,7 +594,7 @@ void kc_adjoint_plan(moho_kirchhoff *k)
   /* Slices of one tile run together and share its tables in the cache: many are better than what fills one wave. */
   double best = INFINITY, items = (double)items_of(k, 0, k->adj_chunk);
   for (int s = 1; s <= 64 && (s == 1 || items / s >= 4); s++) {
-    double waves = (double)k->tile.n * s / 264, cost = (waves + 0.5) * (items / s + 6) * (1 + 0.25 / waves);
+    double waves = (double)k->tile.n * s / 264, cost = (waves + 0.5) * (items / s + 9) * (1 + 0.25 / waves);
     if (cost < best) best = cost, k->adj_slices = s;
   }
 }

@@ -273,6 +273,11 @@ __device__ __forceinline__ void sweep(const fwd &f, int panel, const lane_of &s,
   }
 }
 
+__device__ __forceinline__ int scaled(int u, int factor)   /* u factor / 2^31, rounded */
+{
+  return (int)(((int64_t)u * factor + (1 << 30)) >> 31);
+}
+
 __device__ __forceinline__ void add_global(int *to, int v)
 {
   asm volatile("red.global.add.s32 [%0], %1;" ::"l"(to), "r"(v) : "memory");
@@ -286,7 +291,7 @@ __device__ __forceinline__ void add_global(int64_t *to, int v)
    column. Column c is trace `sum` + c * nt, its row 0 is sample base[c], far below 0 where it goes nowhere. Leaves
    zeros. */
 template <typename S>
-__device__ __forceinline__ void flush(int *w, float factor, const int *base, int first, int nt, S *sum, int *most)
+__device__ __forceinline__ void flush(int *w, int factor, const int *base, int first, int nt, S *sum, int *most)
 {
   int lane = threadIdx.x & 31, v[32], top = 0;
 #pragma unroll
@@ -299,7 +304,7 @@ __device__ __forceinline__ void flush(int *w, float factor, const int *base, int
 #pragma unroll 8
   for (int c = 0; c < 32; c++, sum += nt) {
     int u = w[c * 32 + (lane ^ c)], t = base[c] + first;
-    if ((unsigned)t < (unsigned)nt && u) add_global(sum + (unsigned)t, __float2int_rn((float)u * factor));
+    if ((unsigned)t < (unsigned)nt && u) add_global(sum + (unsigned)t, scaled(u, factor));
   }
   if (most) {
 #pragma unroll 1
@@ -409,7 +414,7 @@ __global__ void __launch_bounds__(WARPS * 32, 1) forward_kernel(const __grid_con
     __syncthreads();
     unit = m->unit;
     if (m->any) {
-      float factor = f.sc[u.panel].factor;
+      int factor = f.sc[u.panel].factor;
       sweep_as<LIST, APERTURE>(f, u.panel, s, staged + warp * STAGED, m, early ? BOTH : last ? LAST : NOWHERE);
       __syncthreads();
       for (int i = threadIdx.x; i < KC_FWD * KC_DUMP * 32; i += WARPS * 32)   /* what is outside went there */

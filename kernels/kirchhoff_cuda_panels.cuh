@@ -11,7 +11,7 @@ typedef struct kc_stats { double most, sum, square; } kc_stats;   /* magnitudes 
 
 typedef struct kc_scale {
   int wide;                             /* the panel's points need the exact product           */
-  float factor;                         /* units of the sums in one of the panel: at most 1    */
+  int factor;                           /* units of the sums in one of the panel, * 2^31       */
   double units;                         /* of the panel, per 1                                 */
 } kc_scale;
 

@@ -86,7 +86,7 @@ __device__ static void scales(const job &a)
       kc_stats v = panel_stats(a, i);
       s.units = v.most > 0 ? panel_units(v, a.cell[i], rms, &s.wide) : least;
     }
-    if (s.units > 0) s.factor = (float)fmin(1., sums / s.units);
+    if (s.units > 0) s.factor = (int)fmin(2147483647., sums / s.units * 2147483648.);
     a.scale[i] = s;
   }
   if (p == 0) *a.unit = all.sum < 1e38 ? 1 / sums : NAN;   /* not finite anywhere: not-a-number everywhere */

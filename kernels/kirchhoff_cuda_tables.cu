@@ -68,7 +68,7 @@ __global__ void kc_least_kernel(kc_geo g, int side, int64_t points, int64_t n, u
 moho_status kc_farthest(moho_kirchhoff *k)
 {
   kc_geo *g = &k->geo;
-  cudaStream_t st = (cudaStream_t)k->ctx->lane[0]->stream;
+  cudaStream_t st = kc_stream(k);
   unsigned long long *most = (unsigned long long *)k->scratch;
   double least = 0;
   if (g->mode == MOHO_KIRCHHOFF_BYOT) {
@@ -148,7 +148,7 @@ __global__ void kc_highest_kernel(int n, int nside, int ns, int roff, int nr, co
 moho_status kc_spans(moho_kirchhoff *k, const kc_boxes *b, bool even, kc_span *span, int *highest, bool *bad)
 {
   int *out = k->scratch, host[2];
-  cudaStream_t st = (cudaStream_t)k->ctx->lane[0]->stream;
+  cudaStream_t st = kc_stream(k);
   CUDA_TRY(cudaMemsetAsync(out, 0, sizeof host, st));
   kc_span_kernel<<<KC_GRID((int64_t)b->n * k->geo.nside, 8), 256, 0, st>>>(k->geo, *b, even, span);
   CUDA_LAUNCHED("kirchhoff spans");
@@ -245,7 +245,7 @@ static moho_status table64(moho_kirchhoff *k, cudaStream_t st, bool pairs, int64
 
 moho_status kc_tables(moho_kirchhoff *k)
 {
-  cudaStream_t st = (cudaStream_t)k->ctx->lane[0]->stream;
+  cudaStream_t st = kc_stream(k);
   const kc_geo *g = &k->geo;
   int64_t tiles = (int64_t)g->nside * k->tile.n * KC_TILE, panels = (int64_t)g->nside * k->panel.n * k->panel.per;
   if (!k->fast_forward) MOHO_TRY(table64(k, st, true, &k->table64_pairs));
