@@ -3,6 +3,7 @@
 -- Prints "moho DIRECTION MEDIAN LEAST SUSTAINED" a line, seconds of an application: of single ones, and of one after
 -- another for half a second. An update is one (source, receiver, image point).
 local moho = require "moho"
+io.stdout:setvbuf "no"
 local dtype, device, name, length = arg[1] or "f32", arg[2] or "cpu", arg[3] or "cpu", tonumber(arg[4] or 1)
 local problems = {                      -- nx, nz, ns, nr, nt, runs
   cpu = { 200, 100, 20, 60, 751, 9 },

@@ -1,6 +1,7 @@
 -- The Kirchhoff operator: reference values, plain sums in Lua for every option, matrix and adjoint to the bit, threads and
--- instruction sets, bad input.
+-- instruction sets, the CPU and the card, bad input.
 local moho = require "moho"
+local program = require "program"
 local ffi = require "ffi"
 ffi.cdef [[ int setenv(const char *, const char *, int); int unsetenv(const char *); ]]
 
@@ -9,6 +10,7 @@ local data = debug.getinfo(1, "S").source:match "^@?(.*)/[^/]*$" .. "/data/"
 local memcheck = os.getenv "MOHO_MEMCHECK"
 local sets = memcheck and { "generic", "avx2" } or { "generic", "avx2", "avx512" }
 local tolerance = { f32 = 1e-5, f64 = 1e-10 }
+local card = moho.device "cuda:0"
 
 local function isa(name)
   if name then ffi.C.setenv("MOHO_ISA", name, 1) else ffi.C.unsetenv "MOHO_ISA" end
@@ -209,6 +211,15 @@ end
 
 local function mess(i, q) return (i * 7919 + q * 104729) % 1000 / 1000 end
 
+-- Many tiles, and traces all along them.
+local function wide_image(more, ns, nr)
+  local o = base{ x = axis(97, 0, 10), z = axis(41, 20, 10), t = axis(120, 0.02, 0.004), wav = one,
+    srcs = { axis(ns, 3, 950 / ns), numbers(ns, function(i) return i % 3 end) },
+    recs = { axis(nr, 7, 940 / nr), numbers(nr, function(i) return i % 2 end) } }
+  for k, v in pairs(more) do o[k] = v end
+  return o
+end
+
 local zero_offset = base{ srcs = { axis(21, 95, 6.5), numbers(21, function(i) return i % 5 end) } }
 zero_offset.recs = zero_offset.srcs
 zero_offset.traces = { isrc = numbers(21, function(i) return i end), irec = numbers(21, function(i) return i end) }
@@ -276,6 +287,19 @@ local cases = {
     o.lateral_aperture = { 0.2, 0.8 }
     return o
   end)() },
+  { "aperture, tiles outside, inside and between", wide_image({ lateral_aperture = { 0.2, 0.4 } }, 9, 21) },
+  { "aperture, few receivers, many sources", wide_image({ lateral_aperture = { 0.3, 0.31 } }, 25, 8) },
+  { "aperture, a list of spreads", (function()
+    local o, s, r = wide_image({ lateral_aperture = { 0.1, 0.5 } }, 11, 37), {}, {}
+    for i = 1, 11 do for j = i, i + 13 do s[#s + 1], r[#r + 1] = i, j end end
+    o.traces = { isrc = s, irec = r }
+    return o
+  end)() },
+  { "aperture, one window a slot", wide_image({ t = axis(300, 0.1, 0.0007), lateral_aperture = { 0.2, 0.4 } }, 3, 9) },
+  { "tables with marks for points not reached, many traces", (function()
+    local o = wide_image({}, 5, 33)
+    return tables(o, function(_, i, q) return (i + q) % 53 == 0 and 1e4 or 0.02 + 0.00003 * i + 0.002 * q end)
+  end)() },
   { "tables", tables(base(), function(_, i, q) return 0.03 + 0.0011 * i + 0.004 * q end) },
   { "tables, points not reached", tables(base(), function(side, i, q)
     if (i + q) % 7 == 0 then return 0 / 0 elseif (i + side * q) % 11 == 0 then return 1 / 0 end
@@ -305,26 +329,40 @@ describe("kirchhoff as plain sums:", function()
   for _, case in ipairs(cases) do
     it(case[1], function()
       local o, expected = case[2], {}
-      for _, set in ipairs(sets) do
-        isa(set)
+      local function check(device, set)
         for dtype, tol in pairs(tolerance) do
-          local K = kirchhoff(o, { dtype = dtype })
+          isa(set)
+          local K = kirchhoff(o, { dtype = dtype, device = device })
           isa()
-          local ni, nd = K.shape[2], K.shape[1]
+          local ni, nd, what = K.shape[2], K.shape[1], (set or device) .. " " .. dtype
           local m, d = model(ni), record(nd)
           expected.d = expected.d or plain.forward(o, m)
           expected.m = expected.m or plain.adjoint(o, d)
-          local y = K * moho.array(m, dtype)
-          assert.is_true(difference(y:reshape { nd }, expected.d) < tol, set .. " " .. dtype .. " forward")
-          local x = K.H * moho.array(d, dtype)
-          assert.is_true(difference(x:reshape { ni }, expected.m) < tol, set .. " " .. dtype .. " adjoint")
+          local y = K * moho.array(m, dtype):to(device)
+          assert.is_true(difference(y:reshape { nd }, expected.d) < tol, what .. " forward")
+          local x = K.H * moho.array(d, dtype):to(device)
+          assert.is_true(difference(x:reshape { ni }, expected.m) < tol, what .. " adjoint")
           moho.dottest(K)
-          isa(set)
+          same_bits(y, K * moho.array(m, dtype):to(device))
+          same_bits(x, K.H * moho.array(d, dtype):to(device))
         end
       end
+      for _, set in ipairs(sets) do check("cpu", set) end
+      if card then check "cuda:0" end
       isa()
     end)
   end
+
+  it("the operator may be the first thing that a process does on the card", function()
+    if not card then return pending "no card" end
+    program.enter()
+    local code, text, err = program.run{ "-d", "cuda", "-e", "local moho = require 'moho' " ..
+      "local K = moho.kirchhoff{ x = { 0, 1 }, z = { 0, 1 }, t = { 0, 1 }, vel = 1, srcs = { { 0 }, { 0 } }, recs = { { 1 }, { 0 } }, wav = { 1 }, wavcenter = 1 } " ..
+      "print(K.device)" }
+    program.leave()
+    assert.equal(0, code, err)
+    assert.equal("cuda:0\n", text)
+  end)
 
   -- The spike matrix has weights of one operation: forward and adjoint give the same ones, or index and fraction differ.
   it("forward and adjoint have the same matrix to the bit", function()
