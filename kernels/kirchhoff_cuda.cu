@@ -1,8 +1,8 @@
 /* The CUDA Kirchhoff kernel set: plans, and which kernels an application takes.
 
    Float operators take the fast kernels where their windows hold what a tile or a panel of the image spans, the plain
-   kernels where not (very fine sampling) and on devices without what they need. Either way index and fraction are those of one fixed-point table, so forward and adjoint agree whatever
-   each takes. */
+   kernels where not (very fine sampling) and on devices without what they need. Either way index and fraction are those
+   of one fixed-point table, so forward and adjoint agree whatever each takes. */
 #include <stdlib.h>
 #include <string.h>
 #include <math.h>

@@ -69,6 +69,7 @@ cuda_sources += %D%/kirchhoff_cuda_panels.cu
 cuda_sources += %D%/kirchhoff_cuda_scale.cu
 EXTRA_DIST += %D%/kirchhoff_cuda.cuh %D%/kirchhoff_cuda_aperture.cuh %D%/kirchhoff_cuda_panels.cuh %D%/kirchhoff_cuda_rows.cuh
 cuda_sources += %D%/eikonal_cuda.cu
+EXTRA_DIST += %D%/kirchhoff_cuda_walk.cuh
 cuda_sources += %D%/vec_cuda.cu
 cuda_sources += %D%/axis_cuda.cu
 cuda_sources += %D%/vec_cuda_reduce.cu

@@ -357,7 +357,8 @@ describe("kirchhoff as plain sums:", function()
     if not card then return pending "no card" end
     program.enter()
     local code, text, err = program.run{ "-d", "cuda", "-e", "local moho = require 'moho' " ..
-      "local K = moho.kirchhoff{ x = { 0, 1 }, z = { 0, 1 }, t = { 0, 1 }, vel = 1, srcs = { { 0 }, { 0 } }, recs = { { 1 }, { 0 } }, wav = { 1 }, wavcenter = 1 } " ..
+      "local K = moho.kirchhoff{ x = { 0, 1 }, z = { 0, 1 }, t = { 0, 1 }, vel = 1, srcs = { { 0 }, { 0 } }, " ..
+      "recs = { { 1 }, { 0 } }, wav = { 1 }, wavcenter = 1 } " ..
       "print(K.device)" }
     program.leave()
     assert.equal(0, code, err)
