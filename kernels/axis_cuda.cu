@@ -1,87 +1,56 @@
 /* Kernels along one axis of (outer, n, inner) elements on CUDA. A thread, a warp or a block owns an element of y and
-   adds its terms in a fixed order, without atomics: the same bits in every run. Complex elements with a real factor are
-   pairs of real ones, inner twice as long, as on the CPU; C is 2 for complex factors only. */
-#include "cuda_host.h"
-#include "core/kernels.h"
+   adds its terms in a fixed order, without atomics: the same bits in every run. */
+#include "axis_cuda.cuh"
 
-#define DEVICE static __device__ __forceinline__
+/* ---- sparse rows ----------------------------------------------------------------------------- */
 
-enum { THREADS = 256, MAXBLOCKS = 1 << 20, LANES = 32 };
+/* The sum of a row's terms k to end. */
+template <class R, int C, class A> DEVICE void row_sum(const moho_rows &a, int64_t k, int64_t end, const R *x, int64_t inner, A &u, A &v)
+{
+  const R *w = (const R *)a.weight;
+  u = v = 0;
+  for (; k < end; k++) {
+    const R *from = x + (int64_t)a.index[k] * inner * C;
+    A c = w ? (A)w[k] : 1;
+    u += c * (A)from[0];
+    if (C == 2) v += c * (A)from[C - 1];
+  }
+}
 
-struct factor { double re, im; };
+enum { SHORT = 16 };                    /* entries that are added in the elements' own precision */
+
+template <class R, int C, class D>
+__global__ void __launch_bounds__(THREADS)
+    sparse_each(moho_rows a, factor f, bool add, typename D::I size, D inner, D rows, const R *__restrict__ x, R *__restrict__ y)
+{
+  typedef typename D::I I;
+  I first = (I)blockIdx.x * (THREADS * EACH) + threadIdx.x;
+#pragma unroll
+  for (int e = 0; e < EACH; e++) {
+    I p = first + e * THREADS;
+    if (p >= size) return;
+    I q = inner.quotient(p), j = p - q * inner.d, o = rows.quotient(q), i = q - o * rows.d;
+    int64_t k = a.per < 0 ? a.start[i] : i * a.per, end = a.per < 0 ? a.start[i + 1] : k + a.per;
+    const R *from = x + ((int64_t)o * a.cols * inner.d + j) * C;
+    if (a.gaps && a.index[k] < 0) end = k;
+    if (end - k <= SHORT) {
+      R u, v;
+      row_sum<R, C>(a, k, end, from, inner.d, u, v);
+      put<R, C>(y, p, f, u, v, add);
+    } else {
+      double u, v;
+      row_sum<R, C>(a, k, end, from, inner.d, u, v);
+      put<R, C>(y, p, f, u, v, add);
+    }
+  }
+}
+
+static constexpr int MAXBLOCKS = 1 << 20;
 
 static unsigned blocks_for(int64_t items, int64_t each)
 {
   int64_t n = (items + each - 1) / each;
   return n < 1 ? 1 : n > MAXBLOCKS ? (unsigned)MAXBLOCKS : (unsigned)n;
-}
-
-static moho_status ready(const char *what, moho_lane *on, moho_dtype t, cudaStream_t *stream)
-{
-  if (t > MOHO_C128) return moho_fail(MOHO_EINVAL, "%s: expected dtype f32, f64, c64 or c128", what);
-  CUDA_TRY(cudaSetDevice(on->ctx->ordinal));
-  *stream = (cudaStream_t)on->stream;
-  return MOHO_OK;
-}
-
-static bool is_complex(moho_dtype t) { return t == MOHO_C64 || t == MOHO_C128; }
-
-/* CALL(R, C) with the real type and the numbers of an element, by dtype and factor; `inner` becomes pairs. */
-#define BY_TYPE(t, alpha, inner, CALL)                                            \
-  do {                                                                            \
-    bool single = (t) == MOHO_F32 || (t) == MOHO_C64;                             \
-    if (is_complex(t) && (alpha).im != 0) {                                       \
-      if (single) { CALL(float, 2); } else { CALL(double, 2); }                   \
-    } else {                                                                      \
-      if (is_complex(t)) inner *= 2;                                              \
-      if (single) { CALL(float, 1); } else { CALL(double, 1); }                   \
-    }                                                                             \
-  } while (0)
-
-/* y[at] (+)= a (u, v) for one element. */
-template <class R, int C> DEVICE void put(R *y, int64_t at, factor a, double u, double v, bool add)
-{
-  y += at * C;
-  if (C == 1) {
-    double r = a.re * u;
-    y[0] = (R)(add ? (double)y[0] + r : r);
-  } else {
-    double r = a.re * u, s = a.re * v;
-    if (a.im != 0) {                    /* zero times infinity would not be nothing */
-      r -= a.im * v;
-      s += a.im * u;
-    }
-    y[0] = (R)(add ? (double)y[0] + r : r);
-    y[C - 1] = (R)(add ? (double)y[C - 1] + s : s);
-  }
-}
-
-/* Division of an index: 32 bits where they are enough, in which it is cheap. */
-DEVICE int64_t divided(int64_t a, int64_t b, bool small)
-{
-  return small ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b;
-}
-
-/* ---- sparse rows ----------------------------------------------------------------------------- */
-
-template <class R, int C>
-__global__ void __launch_bounds__(THREADS)
-    sparse_each(moho_rows a, factor f, bool add, int64_t size, int64_t inner, bool small, const R *x, R *y)
-{
-  const R *w = (const R *)a.weight;
-  for (int64_t p = (int64_t)blockIdx.x * THREADS + threadIdx.x; p < size; p += (int64_t)gridDim.x * THREADS) {
-    int64_t q = divided(p, inner, small), j = p - q * inner, o = divided(q, a.rows, small), i = q - o * a.rows;
-    int64_t k = a.per < 0 ? a.start[i] : i * a.per, end = a.per < 0 ? a.start[i + 1] : k + a.per;
-    double u = 0, v = 0;
-    if (a.gaps && a.index[k] < 0) end = k;
-    for (; k < end; k++) {
-      const R *from = x + ((o * a.cols + a.index[k]) * inner + j) * C;
-      double c = w ? (double)w[k] : 1;
-      u += c * (double)from[0];
-      if (C == 2) v += c * (double)from[C - 1];
-    }
-    put<R, C>(y, p, f, u, v, add);
-  }
 }
 
 /* Long rows of single elements: a warp each. */
@@ -112,234 +81,200 @@ __global__ void __launch_bounds__(THREADS) sparse_warp(moho_rows a, factor f, bo
 static moho_status cuda_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, moho_scalar alpha, bool add,
                                int64_t outer, int64_t inner, const void *x, void *y)
 {
-  cudaStream_t stream;
+  cudaStream_t stream = NULL;
   MOHO_TRY(ready("sparse rows", on, t, &stream));
   if (outer * a->rows * inner == 0) return MOHO_OK;
   factor f = { alpha.re, alpha.im };
+#define EACH_OF(D)                                                                                                     \
+  sparse_each<REAL, PARTS, D><<<blocks_each(size), THREADS, 0, stream>>>(*a, f, add, (D::I)size, D(inner), D(a->rows), \
+                                                                         (const REAL *)x, (REAL *)y)
 #define SPARSE(R, C)                                                                                                   \
+  typedef R REAL;                                                                                                      \
+  constexpr int PARTS = C;                                                                                                  \
   int64_t size = outer * a->rows * inner;                                                                              \
-  bool small = size <= INT32_MAX;                                                                                      \
   if (inner == 1 && a->entries >= 16 * a->rows)                                                                        \
     sparse_warp<R, C>                                                                                                  \
         <<<blocks_for(size, THREADS / LANES), THREADS, 0, stream>>>(*a, f, add, size, (const R *)x, (R *)y);           \
   else                                                                                                                 \
-    sparse_each<R, C>                                                                                                  \
-        <<<blocks_for(size, THREADS), THREADS, 0, stream>>>(*a, f, add, size, inner, small, (const R *)x, (R *)y)
+    BY_SIZE(size, EACH_OF)
   BY_TYPE(t, alpha, inner, SPARSE);
 #undef SPARSE
+#undef EACH_OF
   CUDA_LAUNCHED("sparse");
   return MOHO_OK;
 }
 
 /* ---- stencils -------------------------------------------------------------------------------- */
 
-template <class R, int C>
-__global__ void __launch_bounds__(THREADS) stencil_each(moho_stencil s, factor f, bool add, int64_t size, int64_t n,
-                                                        int64_t inner, bool small, const R *x, R *y)
+enum { TERMS = 3 };                     /* in one kernel: what its arguments have room for           */
+
+template <class R, class D> struct banded {
+  typedef typename D::I I;
+  D n, inner;
+  const R *x, *before, *after;
+  R *y;
+  int first, taps, head, left, tail, right;
+  R factor, tap[MOHO_TAPS], begin[MOHO_EDGE][MOHO_EDGE], end[MOHO_EDGE][MOHO_EDGE];
+};
+template <class R, class D> struct bands { int count; banded<R, D> of[TERMS]; };
+
+/* The factor that an element of x is multiplied by, where there are any. */
+template <class R> DEVICE R scaled(const R *before, int64_t at, R x) { return before ? before[at] * x : x; }
+
+/* A row at either end of its slice. */
+template <class R, int C, class D> DEVICE void edge_row(const banded<R, D> &s, typename D::I p, typename D::I i, R &u, R &v)
 {
-  for (int64_t p = (int64_t)blockIdx.x * THREADS + threadIdx.x; p < size; p += (int64_t)gridDim.x * THREADS) {
-    int64_t q = divided(p, inner, small), i = q - divided(q, n, small) * n;
-    R u = 0, v = 0;
-    const double *c;
-    int64_t first, count;               /* from which row of the slice, how many */
-    if (i < s.head) {
-      c = s.begin[i];
-      first = 0;
-      count = s.left;
-    } else if (i >= n - s.tail) {
-      c = s.end[i - (n - s.tail)];
-      first = n - s.right;
-      count = s.right;
-    } else {
-      c = s.tap;
-      first = i + s.first;
-      count = s.taps;
-    }
-    const R *from = x + (p + (first - i) * inner) * C;
-    for (int k = 0; k < count; k++) {
-      R w = (R)c[k];
-      if (w == 0) continue;
-      u += w * from[(int64_t)k * inner * C];
-      if (C == 2) v += w * from[(int64_t)k * inner * C + C - 1];
-    }
-    put<R, C>(y, p, f, (double)u, (double)v, add);
+  bool top = (int64_t)i < s.head;
+  const R *c = top ? s.begin[i] : s.end[i - (s.n.d - s.tail)];
+  int count = top ? s.left : s.right;
+  int64_t at = (int64_t)p + ((top ? 0 : (int64_t)s.n.d - s.right) - (int64_t)i) * s.inner.d;
+  for (int k = 0; k < count; k++, at += s.inner.d) {
+    if (c[k] == 0) continue;
+    u += c[k] * scaled(s.before, at, s.x[at * C]);
+    if (C == 2) v += c[k] * s.x[at * C + C - 1];
   }
+}
+
+/* Terms of one y are added up before they are written. */
+template <class R, int C, class D>
+__global__ void __launch_bounds__(THREADS) stencil_each(const __grid_constant__ bands<R, D> b, factor f, bool add, typename D::I size)
+{
+  typedef typename D::I I;
+  I first = (I)blockIdx.x * (THREADS * EACH) + threadIdx.x;
+  R u[EACH] = {}, v[EACH] = {};
+  for (int t = 0; t < b.count; t++) {
+    const banded<R, D> &s = b.of[t];
+    R du[EACH] = {}, dv[EACH] = {};
+    I place[EACH];
+    bool inside = true;
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+      I q = s.inner.quotient(first + e * THREADS);
+      place[e] = q - s.n.quotient(q) * s.n.d;
+      inside = inside && (int64_t)place[e] >= s.head && (int64_t)place[e] < (int64_t)s.n.d - s.tail && first + e * THREADS < size;
+    }
+    if (inside) {
+#pragma unroll
+      for (int k = 0; k < MOHO_TAPS; k++) {
+        if (k >= s.taps || s.tap[k] == 0) continue;
+        int64_t at = (int64_t)first + (int64_t)(s.first + k) * s.inner.d;
+#pragma unroll
+        for (int e = 0; e < EACH; e++, at += THREADS) {
+          du[e] += s.tap[k] * scaled(s.before, at, s.x[at * C]);
+          if (C == 2) dv[e] += s.tap[k] * s.x[at * C + C - 1];
+        }
+      }
+    } else {
+      for (int e = 0; e < EACH; e++) {
+        I p = first + e * THREADS;
+        R a = 0, c = 0;
+        if (p >= size) break;
+        if ((int64_t)place[e] < s.head || (int64_t)place[e] >= (int64_t)s.n.d - s.tail) edge_row<R, C>(s, p, place[e], a, c);
+        else
+          for (int k = 0; k < s.taps; k++) {
+            int64_t at = (int64_t)p + (int64_t)(s.first + k) * s.inner.d;
+            if (s.tap[k] == 0) continue;
+            a += s.tap[k] * scaled(s.before, at, s.x[at * C]);
+            if (C == 2) c += s.tap[k] * s.x[at * C + C - 1];
+          }
+#pragma unroll
+        for (int o = 0; o < EACH; o++) if (o == e) { du[o] = a; dv[o] = c; }
+      }
+    }
+    bool last = t + 1 == b.count || b.of[t + 1].y != s.y;       /* of those of this y */
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+      I p = first + e * THREADS;
+      if (p < size) {
+        u[e] += s.factor * scaled(s.after, p, du[e]);
+        v[e] += s.factor * dv[e];
+        if (last) put<R, C>(s.y, p, f, u[e], v[e], add);
+      }
+      if (last) u[e] = v[e] = 0;
+    }
+  }
+}
+
+template <class R, class D>
+static banded<R, D> band_of(const moho_stencil_term *t, int64_t pairs, int64_t inner, const void *x, void *y)
+{
+  const moho_stencil *s = t->s;
+  banded<R, D> b = {};
+  b.n = D(t->n);
+  b.inner = D(inner);
+  b.x = (const R *)x + t->from * pairs;
+  b.y = (R *)y + t->to * pairs;
+  b.before = (const R *)t->before;
+  b.after = (const R *)t->after;
+  b.first = s->first, b.taps = s->taps, b.head = s->head, b.left = s->left, b.tail = s->tail, b.right = s->right;
+  b.factor = (R)t->factor;
+  for (int k = 0; k < MOHO_TAPS; k++) b.tap[k] = (R)s->tap[k];
+  for (int i = 0; i < MOHO_EDGE; i++)
+    for (int k = 0; k < MOHO_EDGE; k++) {
+      b.begin[i][k] = (R)s->begin[i][k];
+      b.end[i][k] = (R)s->end[i][k];
+    }
+  return b;
+}
+
+template <class R, int C, class D>
+static moho_status stencil_typed(cudaStream_t stream, int count, const moho_stencil_term *t, factor f, bool add, int64_t size, bool pairs,
+                                 const void *x, void *y)
+{
+  while (count > 0) {
+    bands<R, D> b = {};
+    for (; b.count < TERMS && count > 0; b.count++, t++, count--)
+      b.of[b.count] = band_of<R, D>(t, pairs || C == 2 ? 2 : 1, pairs ? 2 * t->inner : t->inner, x, y);
+    int64_t elements = pairs ? 2 * size : size;
+    stencil_each<R, C, D><<<blocks_each(elements), THREADS, 0, stream>>>(b, f, add, (typename D::I)elements);
+    CUDA_LAUNCHED("stencil");
+    if (count > 0 && t->to == t[-1].to) add = true;
+  }
+  return MOHO_OK;
+}
+
+static moho_status cuda_stencils(moho_lane *on, moho_dtype t, int count, const moho_stencil_term *terms, moho_scalar alpha, bool add,
+                                 int64_t size, const void *x, void *y)
+{
+  cudaStream_t stream = NULL;
+  MOHO_TRY(ready("stencil", on, t, &stream));
+  if (size == 0) return MOHO_OK;
+  factor f = { alpha.re, alpha.im };
+  int64_t pairs = 1;
+#define SIZED(D) return stencil_typed<REAL, PARTS, D>(stream, count, terms, f, add, size, pairs == 2, x, y)
+#define STENCIL(R, C)  \
+  typedef R REAL;      \
+  constexpr int PARTS = C;  \
+  BY_SIZE(2 * size, SIZED)
+  BY_TYPE(t, alpha, pairs, STENCIL);
+#undef STENCIL
+#undef SIZED
 }
 
 static moho_status cuda_stencil(moho_lane *on, moho_dtype t, const moho_stencil *s, moho_scalar alpha, bool add,
                                 int64_t outer, int64_t n, int64_t inner, const void *x, void *y)
 {
-  cudaStream_t stream;
-  MOHO_TRY(ready("stencil", on, t, &stream));
-  if (outer * n * inner == 0) return MOHO_OK;
-  factor f = { alpha.re, alpha.im };
-#define STENCIL(R, C)                                                                                                  \
-  int64_t size = outer * n * inner;                                                                                    \
-  stencil_each<R, C><<<blocks_for(size, THREADS), THREADS, 0, stream>>>(*s, f, add, size, n, inner, size <= INT32_MAX, \
-                                                                        (const R *)x, (R *)y)
-  BY_TYPE(t, alpha, inner, STENCIL);
-#undef STENCIL
-  CUDA_LAUNCHED("stencil");
-  return MOHO_OK;
-}
-
-/* ---- boxes ----------------------------------------------------------------------------------- */
-
-/* Neighbours read the same elements, from the first cache. */
-template <class R, int C>
-__global__ void __launch_bounds__(THREADS)
-    box_each(int64_t half, factor f, bool add, int64_t size, int64_t n, int64_t inner, bool small, const R *x, R *y)
-{
-  for (int64_t p = (int64_t)blockIdx.x * THREADS + threadIdx.x; p < size; p += (int64_t)gridDim.x * THREADS) {
-    int64_t q = divided(p, inner, small), i = q - divided(q, n, small) * n;
-    int64_t low = i > half ? -half : -i, high = i + half < n ? half : n - 1 - i;
-    double u = 0, v = 0;
-    for (int64_t k = low; k <= high; k++) {
-      const R *from = x + (p + k * inner) * C;
-      u += (double)from[0];
-      if (C == 2) v += (double)from[C - 1];
-    }
-    put<R, C>(y, p, f, u, v, add);
-  }
-}
-
-static moho_status cuda_box(moho_lane *on, moho_dtype t, int64_t half, moho_scalar alpha, bool add, int64_t outer,
-                            int64_t n, int64_t inner, const void *x, void *y, void *work)
-{
-  cudaStream_t stream;
-  (void)work;
-  MOHO_TRY(ready("box", on, t, &stream));
-  if (outer * n * inner == 0) return MOHO_OK;
-  factor f = { alpha.re, alpha.im };
-#define BOX(R, C)                                                                                                      \
-  int64_t size = outer * n * inner;                                                                                    \
-  box_each<R, C><<<blocks_for(size, THREADS), THREADS, 0, stream>>>(half, f, add, size, n, inner, size <= INT32_MAX,   \
-                                                                    (const R *)x, (R *)y)
-  BY_TYPE(t, alpha, inner, BOX);
-#undef BOX
-  CUDA_LAUNCHED("box");
-  return MOHO_OK;
-}
-
-static size_t cuda_box_work(moho_dtype, int64_t, int64_t, int64_t) { return 0; }
-
-/* ---- running sums ---------------------------------------------------------------------------- */
-
-/* One element of the scan, from what stands before (or behind) it and its own; gives what the next one adds. */
-struct scan_step { double out, next; };
-DEVICE scan_step scan_at(const moho_scan &s, int64_t i, double sum, double own)
-{
-  double a = i == 0 ? s.first : 1;
-  scan_step r;
-  r.out = (s.reverse ? a * sum : sum) + s.diag * own;
-  r.next = sum + (s.reverse ? own : a * own);
-  return r;
-}
-
-/* Many columns: a thread each, neighbours in memory side by side. */
-template <class R, int C>
-__global__ void __launch_bounds__(THREADS)
-    scan_columns(moho_scan s, factor f, bool add, int64_t columns, int64_t n, int64_t inner, const R *x, R *y)
-{
-  int64_t nx = s.reverse ? n - s.skip : n, ny = s.reverse ? n : n - s.skip;
-  for (int64_t p = (int64_t)blockIdx.x * THREADS + threadIdx.x; p < columns; p += (int64_t)gridDim.x * THREADS) {
-    int64_t o = p / inner, j = p - o * inner;
-    double u = 0, v = 0;
-    for (int64_t k = 0; k < n; k++) {
-      int64_t i = s.reverse ? n - 1 - k : k, ix = s.reverse ? i - s.skip : i, iy = s.reverse ? i : i - s.skip;
-      const R *from = x + ((o * nx + ix) * inner + j) * C;
-      scan_step a = scan_at(s, i, u, ix >= 0 ? (double)from[0] : 0), b = { 0, 0 };
-      if (C == 2) b = scan_at(s, i, v, ix >= 0 ? (double)from[C - 1] : 0);
-      if (iy >= 0) put<R, C>(y, (o * ny + iy) * inner + j, f, a.out, b.out, add);
-      u = a.next;
-      v = b.next;
-    }
-  }
-}
-
-/* Sums over the threads before this one, and over all of the block. */
-DEVICE double before(double v, double *shared, double *all)
-{
-  int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
-  double s = v;
-  for (int step = 1; step < LANES; step *= 2) {
-    double t = __shfl_up_sync(0xffffffffu, s, step);
-    if (lane >= step) s += t;
-  }
-  if (lane == LANES - 1) shared[warp] = s;
-  double own = __shfl_up_sync(0xffffffffu, s, 1);
-  if (lane == 0) own = 0;
-  __syncthreads();
-  double base = 0, sum = 0;
-  for (int w = 0; w < THREADS / LANES; w++) {
-    if (w < warp) base += shared[w];
-    sum += shared[w];
-  }
-  *all = sum;
-  __syncthreads();
-  return base + own;
-}
-
-/* Few columns: a block each, THREADS elements at a time. */
-template <class R, int C>
-__global__ void __launch_bounds__(THREADS)
-    scan_rows(moho_scan s, factor f, bool add, int64_t columns, int64_t n, int64_t inner, const R *x, R *y)
-{
-  __shared__ double shared[THREADS / LANES];
-  int64_t nx = s.reverse ? n - s.skip : n, ny = s.reverse ? n : n - s.skip;
-  for (int64_t p = blockIdx.x; p < columns; p += gridDim.x) {
-    int64_t o = p / inner, j = p - o * inner;
-    double base[2] = { 0, 0 };
-    for (int64_t at = 0; at < n; at += THREADS) {
-      int64_t k = at + threadIdx.x, i = s.reverse ? n - 1 - k : k, ix = s.reverse ? i - s.skip : i,
-              iy = s.reverse ? i : i - s.skip;
-      bool there = k < n;
-      double out[2] = { 0, 0 };
-      for (int c = 0; c < C; c++) {
-        double own = there && ix >= 0 ? (double)x[((o * nx + ix) * inner + j) * C + c] : 0, all;
-        double sum = before(scan_at(s, i, 0, own).next, shared, &all);
-        out[c] = scan_at(s, i, base[c] + sum, own).out;
-        base[c] += all;
-      }
-      if (there && iy >= 0) put<R, C>(y, (o * ny + iy) * inner + j, f, out[0], out[C - 1], add);
-    }
-  }
-}
-
-static moho_status cuda_scan(moho_lane *on, moho_dtype t, const moho_scan *s, moho_scalar alpha, bool add,
-                             int64_t outer, int64_t n, int64_t inner, const void *x, void *y)
-{
-  cudaStream_t stream;
-  MOHO_TRY(ready("scan", on, t, &stream));
-  if (outer * n * inner == 0) return MOHO_OK;
-  factor f = { alpha.re, alpha.im };
-#define SCAN(R, C)                                                                                                     \
-  int64_t columns = outer * inner;                                                                                     \
-  if (inner >= LANES && columns >= 4096)                                                                               \
-    scan_columns<R, C>                                                                                                 \
-        <<<blocks_for(columns, THREADS), THREADS, 0, stream>>>(*s, f, add, columns, n, inner, (const R *)x, (R *)y);   \
-  else                                                                                                                 \
-    scan_rows<R, C><<<blocks_for(columns, 1), THREADS, 0, stream>>>(*s, f, add, columns, n, inner, (const R *)x, (R *)y)
-  BY_TYPE(t, alpha, inner, SCAN);
-#undef SCAN
-  CUDA_LAUNCHED("scan");
-  return MOHO_OK;
+  moho_stencil_term one = { s, 1, n, inner, 0, 0, NULL, NULL };
+  return cuda_stencils(on, t, 1, &one, alpha, add, outer * n * inner, x, y);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
+enum { MANY = 8 };                      /* elements that a thread has under way                      */
+
 /* `wide` columns side by side, the block's other threads along the axis; their parts are added pairwise. */
 template <class R, int C>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(1024)
     sum_block(factor f, bool add, int64_t outer, int64_t n, int64_t inner, int wide, const R *x, R *y)
 {
-  __shared__ double part[C][THREADS];
+  __shared__ double part[C][1024];
   int64_t spans = (inner + wide - 1) / wide;
-  int along = THREADS / wide, col = threadIdx.x % wide, row = threadIdx.x / wide;
+  int along = blockDim.x / wide, col = threadIdx.x % wide, row = threadIdx.x / wide;
   for (int64_t p = blockIdx.x; p < outer * spans; p += gridDim.x) {
     int64_t o = p / spans, j = (p - o * spans) * wide + col;
     double u = 0, v = 0;
     if (j < inner) {
+#pragma unroll MANY
       for (int64_t i = row; i < n; i += along) {
         const R *from = x + ((o * n + i) * inner + j) * C;
         u += (double)from[0];
@@ -360,14 +295,15 @@ __global__ void __launch_bounds__(THREADS)
 static moho_status cuda_sum(moho_lane *on, moho_dtype t, moho_scalar alpha, bool add, int64_t outer, int64_t n,
                             int64_t inner, const void *x, void *y)
 {
-  cudaStream_t stream;
+  cudaStream_t stream = NULL;
   MOHO_TRY(ready("sum", on, t, &stream));
   if (outer * inner == 0) return MOHO_OK;
   factor f = { alpha.re, alpha.im };
 #define SUM(R, C)                                                                                                      \
   int wide = 1;                                                                                                        \
   while (wide < LANES && wide < inner) wide *= 2;                                                                      \
-  sum_block<R, C><<<blocks_for(outer *((inner + wide - 1) / wide), 1), THREADS, 0, stream>>>(                          \
+  int64_t blocks = outer * ((inner + wide - 1) / wide);                                                                \
+  sum_block<R, C><<<blocks_for(blocks, 1), blocks < 2048 && n > THREADS ? 1024 : THREADS, 0, stream>>>(                \
       f, add, outer, n, inner, wide, (const R *)x, (R *)y)
   BY_TYPE(t, alpha, inner, SUM);
 #undef SUM
@@ -379,7 +315,8 @@ static moho_status cuda_sum(moho_lane *on, moho_dtype t, moho_scalar alpha, bool
 
 struct turn {
   int n, b;                             /* axes; which is contiguous in x: in y the last is */
-  int64_t tiles, ni, nj, d[MOHO_MAXDIM], sx[MOHO_MAXDIM], sy[MOHO_MAXDIM];
+  int64_t tiles, d[MOHO_MAXDIM], sx[MOHO_MAXDIM], sy[MOHO_MAXDIM];
+  by32 ni, nj, axis[MOHO_MAXDIM];       /* tiles along both, elements along the others: below 2^31 tiles */
 };
 
 /* Square tiles over the two axes through shared memory, so that both sides are read and written along lines. */
@@ -389,15 +326,17 @@ __global__ void __launch_bounds__(THREADS) turn_tiles(turn t, factor f, bool add
   struct element { R v[C]; };
   __shared__ element tile[LANES][LANES + 1];
   int last = t.n - 1, col = threadIdx.x % LANES, row = threadIdx.x / LANES;
-  for (int64_t p = blockIdx.x; p < t.tiles; p += gridDim.x) {
-    int64_t j = p % t.nj * LANES, rest = p / t.nj, i = rest % t.ni * LANES;
-    rest /= t.ni;
+  for (uint32_t p = blockIdx.x; p < t.tiles; p += gridDim.x) {
+    uint32_t rest = t.nj.quotient(p), q = t.ni.quotient(rest);
+    int64_t j = (int64_t)(p - rest * t.nj.d) * LANES, i = (int64_t)(rest - q * t.ni.d) * LANES;
     int64_t fx = i + j * t.sx[last], fy = i * t.sy[t.b] + j;
+    rest = q;
     for (int k = last - 1; k >= 0; k--) {
       if (k == t.b) continue;
-      fx += rest % t.d[k] * t.sx[k];
-      fy += rest % t.d[k] * t.sy[k];
-      rest /= t.d[k];
+      q = t.axis[k].quotient(rest);
+      fx += (rest - q * t.axis[k].d) * t.sx[k];
+      fy += (rest - q * t.axis[k].d) * t.sy[k];
+      rest = q;
     }
     for (int r = row; r < LANES; r += THREADS / LANES)
       if (j + r < t.d[last] && i + col < t.d[t.b]) tile[r][col] = ((const element *)x)[fx + r * t.sx[last] + col];
@@ -405,7 +344,7 @@ __global__ void __launch_bounds__(THREADS) turn_tiles(turn t, factor f, bool add
     for (int r = row; r < LANES; r += THREADS / LANES) {
       if (i + r >= t.d[t.b] || j + col >= t.d[last]) continue;
       element e = tile[col][r];
-      put<R, C>(y, fy + r * t.sy[t.b] + col, f, (double)e.v[0], (double)e.v[C - 1], add);
+      put<R, C>(y, fy + r * t.sy[t.b] + col, f, e.v[0], e.v[C - 1], add);
     }
     __syncthreads();
   }
@@ -417,12 +356,12 @@ static bool cuda_can_rearrange(const moho_nd *v, moho_scalar)
   int last = v->n - 1, b = 0;
   if (v->t[0] != v->t[1] || v->t[0] > MOHO_C128 || v->size == 0 || v->s[0][last] != 1) return false;
   while (b < last && v->s[1][b] != 1) b++;
-  return b < last && v->s[1][last] > 1;
+  return b < last && v->s[1][last] > 1 && v->size / 4 <= INT32_MAX / 2;
 }
 
 static moho_status cuda_rearrange(moho_lane *on, const moho_nd *v, moho_scalar alpha, bool add)
 {
-  cudaStream_t stream;
+  cudaStream_t stream = NULL;
   turn t = {};
   MOHO_TRY(ready("rearrangement", on, v->t[0], &stream));
   t.n = v->n;
@@ -432,9 +371,11 @@ static moho_status cuda_rearrange(moho_lane *on, const moho_nd *v, moho_scalar a
     t.sx[k] = v->s[1][k];
     t.sy[k] = v->s[0][k];
   }
-  t.ni = (t.d[t.b] + LANES - 1) / LANES;
-  t.nj = (t.d[t.n - 1] + LANES - 1) / LANES;
-  t.tiles = v->size / t.d[t.b] / t.d[t.n - 1] * t.ni * t.nj;
+  for (int k = 0; k < t.n; k++) t.axis[k] = by32(t.d[k]);
+  int64_t ni = (t.d[t.b] + LANES - 1) / LANES, nj = (t.d[t.n - 1] + LANES - 1) / LANES;
+  t.ni = by32(ni);
+  t.nj = by32(nj);
+  t.tiles = v->size / t.d[t.b] / t.d[t.n - 1] * ni * nj;
   factor f = { alpha.re, alpha.im };
   const void *x = v->p[1];
   void *y = v->p[0];
@@ -454,6 +395,7 @@ extern "C" const struct moho_axis_kernels moho_cuda_axis;
 const struct moho_axis_kernels moho_cuda_axis = {
   .sparse = cuda_sparse,
   .stencil = cuda_stencil,
+  .stencils = cuda_stencils,
   .box = cuda_box,
   .box_work = cuda_box_work,
   .scan = cuda_scan,

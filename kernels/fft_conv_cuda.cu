@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fft_cufft.cuh"
+#include "index_cuda.cuh"
+
+#define DEVICE static __device__ __forceinline__
 
 enum { MAXTAPS = 32 };                  /* added directly: about as many as a transform costs in traffic */
-enum { MAXSPAN = 256, EACH = 8, MAXTHREADS = 128 };   /* lags of a filter along contiguous rows; samples of a thread */
+enum { MAXSPAN = 256, RUN = 8, MAXTHREADS = 128 };   /* lags of a filter along contiguous rows; samples of a thread */
 
 typedef struct taps {
   int n;
@@ -25,46 +28,68 @@ struct moho_conv {
   moho_block *spectrum;
   moho_block *span;                     /* all taps between the first and the last lag, reversed, and as they are; NULL: too many */
   int64_t lo, hi;                       /* first and last lag                                                     */
-  int padded;                           /* length of each, with zeros up to a multiple of EACH                    */
+  int padded;                           /* length of each, with zeros up to a multiple of RUN                    */
 };
 
 /* ---- few taps ---------------------------------------------------------------------------------------------------- */
 
-/* One thread an element of y, in memory's order; rows (n, inner) are ld apart. */
-template <class R> __global__ void direct_kernel(taps f, int64_t outer, int64_t n, int64_t inner, bool add, const R *__restrict__ x, int64_t ldx,
-                                                 R *__restrict__ y, int64_t ldy)
+/* The taps in the elements' own precision. */
+template <class R> struct taps_of {
+  int n;
+  int64_t lag[MAXTAPS];
+  R re[MAXTAPS], im[MAXTAPS];
+};
+
+DEVICE float tap_times(float re, float, float x) { return re * x; }
+DEVICE double tap_times(double re, double, double x) { return re * x; }
+DEVICE float2 tap_times(float re, float im, float2 x) { return make_float2(re * x.x - im * x.y, re * x.y + im * x.x); }
+DEVICE double2 tap_times(double re, double im, double2 x) { return make_double2(re * x.x - im * x.y, re * x.y + im * x.x); }
+DEVICE float sum_of(float a, float b) { return a + b; }
+DEVICE double sum_of(double a, double b) { return a + b; }
+DEVICE float2 sum_of(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
+DEVICE double2 sum_of(double2 a, double2 b) { return make_double2(a.x + b.x, a.y + b.y); }
+
+/* EACH elements of y a thread, in memory's order; rows (n, inner) are ldx and ldy apart. */
+template <class R, class E, class D> __global__ void __launch_bounds__(THREADS)
+  direct_kernel(const __grid_constant__ taps_of<R> f, typename D::I total, D len, D inner, int64_t n, bool add, const E *__restrict__ x, int64_t ldx,
+                E *__restrict__ y, int64_t ldy)
 {
-  int64_t len = n * inner, total = outer * len, step = (int64_t)gridDim.x * blockDim.x;
-  for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total; e += step) {
-    int64_t i = e / len, p = e - i * len, k = inner == 1 ? p : p / inner;
-    const R *s = x + i * ldx + p;
-    R acc = 0;
-    for (int t = 0; t < f.n; t++)
-      if (k - f.lag[t] >= 0 && k - f.lag[t] < n) acc += (R)f.re[t] * s[-f.lag[t] * inner];
-    R *q = y + i * ldy + p;
-    *q = add ? *q + acc : acc;
+  typedef typename D::I I;
+  I first = (I)blockIdx.x * (THREADS * EACH) + threadIdx.x;
+  E acc[EACH] = {};
+  const E *s[EACH];
+  int64_t k[EACH];
+#pragma unroll
+  for (int e = 0; e < EACH; e++) {
+    I at = first + e * THREADS, i = len.quotient(at), p = at - i * len.d;
+    s[e] = x + (int64_t)i * ldx + p;
+    k[e] = at < total ? (int64_t)inner.quotient(p) : -n;          /* beyond every lag */
+  }
+  for (int t = 0; t < f.n; t++) {
+    int64_t lag = f.lag[t], step = lag * inner.d;
+#pragma unroll
+    for (int e = 0; e < EACH; e++)
+      if (k[e] >= lag && k[e] - lag < n && k[e] >= 0) acc[e] = sum_of(acc[e], tap_times(f.re[t], f.im[t], s[e][-step]));
+  }
+#pragma unroll
+  for (int e = 0; e < EACH; e++) {
+    I at = first + e * THREADS, i = len.quotient(at);
+    E *q = y + (int64_t)i * ldy + (at - i * len.d);
+    if (at < total) *q = add ? sum_of(*q, acc[e]) : acc[e];
   }
 }
 
-template <class R, class E> __global__ void direct_complex_kernel(taps f, int64_t outer, int64_t n, int64_t inner, bool add, const E *__restrict__ x,
-                                                                  int64_t ldx, E *__restrict__ y, int64_t ldy)
+template <class R, class E>
+static void direct(const taps *t, int64_t outer, int64_t n, int64_t inner, bool add, const void *x, int64_t ldx, void *y, int64_t ldy, cudaStream_t s)
 {
-  int64_t len = n * inner, total = outer * len, step = (int64_t)gridDim.x * blockDim.x;
-  for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < total; e += step) {
-    int64_t i = e / len, p = e - i * len, k = inner == 1 ? p : p / inner;
-    const E *s = x + i * ldx + p;
-    R u = 0, v = 0;
-    for (int t = 0; t < f.n; t++) {
-      if (k - f.lag[t] < 0 || k - f.lag[t] >= n) continue;
-      E z = s[-f.lag[t] * inner];
-      R re = (R)f.re[t], im = (R)f.im[t];
-      u += re * z.x - im * z.y;
-      v += re * z.y + im * z.x;
-    }
-    E *q = y + i * ldy + p;
-    if (add) u += q->x, v += q->y;
-    q->x = u, q->y = v;
-  }
+  int64_t total = outer * n * inner;
+  taps_of<R> f = {};
+  f.n = t->n;
+  for (int i = 0; i < t->n; i++) f.lag[i] = t->lag[i], f.re[i] = (R)t->re[i], f.im[i] = (R)t->im[i];
+#define DIRECT(D) direct_kernel<R, E, D><<<blocks_each(total), THREADS, 0, s>>>(f, (D::I)total, D(n * inner), D(inner), n, add, (const E *)x, ldx, (E *)y, ldy)
+  if (total <= INT32_MAX) DIRECT(by32);
+  else DIRECT(by64);
+#undef DIRECT
 }
 
 static moho_status apply_direct(const moho_conv *p, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner,
@@ -77,14 +102,12 @@ static moho_status apply_direct(const moho_conv *p, moho_lane *on, moho_dir dir,
     f.im[i] = im == 0 && alpha.im == 0 ? 0 : alpha.re * im + alpha.im * re;
     if (dir == MOHO_ADJ) f.lag[i] = -f.lag[i];
   }
-  int64_t blocks = (outer * p->n * inner + 255) / 256;
-  unsigned grid = (unsigned)(blocks < (1 << 20) ? blocks : 1 << 20);
   cudaStream_t s = (cudaStream_t)on->stream;
   switch (p->type) {
-  case MOHO_F32: direct_kernel<float><<<grid, 256, 0, s>>>(f, outer, p->n, inner, add, (const float *)x, ldx, (float *)y, ldy); break;
-  case MOHO_F64: direct_kernel<double><<<grid, 256, 0, s>>>(f, outer, p->n, inner, add, (const double *)x, ldx, (double *)y, ldy); break;
-  case MOHO_C64: direct_complex_kernel<float><<<grid, 256, 0, s>>>(f, outer, p->n, inner, add, (const float2 *)x, ldx, (float2 *)y, ldy); break;
-  default: direct_complex_kernel<double><<<grid, 256, 0, s>>>(f, outer, p->n, inner, add, (const double2 *)x, ldx, (double2 *)y, ldy); break;
+  case MOHO_F32: direct<float, float>(&f, outer, p->n, inner, add, x, ldx, y, ldy, s); break;
+  case MOHO_F64: direct<double, double>(&f, outer, p->n, inner, add, x, ldx, y, ldy, s); break;
+  case MOHO_C64: direct<float, float2>(&f, outer, p->n, inner, add, x, ldx, y, ldy, s); break;
+  default: direct<double, double2>(&f, outer, p->n, inner, add, x, ldx, y, ldy, s); break;
   }
   CUDA_LAUNCHED("direct convolution");
   return MOHO_OK;
@@ -92,43 +115,43 @@ static moho_status apply_direct(const moho_conv *p, moho_lane *on, moho_dir dir,
 
 /* ---- some hundred taps along contiguous rows ---------------------------------------------------------------------- */
 
-/* y[k] (+)= alpha sum_j g[j] x[k + off + j]. A block has a piece of a row in shared memory, where sample i is at i + i / EACH, so that
-   threads EACH samples apart meet different banks; a thread keeps EACH sums and twice as many samples in registers. */
+/* y[k] (+)= alpha sum_j g[j] x[k + off + j]. A block has a piece of a row in shared memory, where sample i is at i + i / RUN, so that
+   threads RUN samples apart meet different banks; a thread keeps RUN sums and twice as many samples in registers. */
 template <class R> __global__ void __launch_bounds__(MAXTHREADS) span_kernel(int64_t n, unsigned pieces, int taps, int64_t off, const R *__restrict__ g,
                                                                              R alpha, bool add, const R *__restrict__ x, int64_t ldx,
                                                                              R *__restrict__ y, int64_t ldy)
 {
-  __shared__ R s[(MAXTHREADS * EACH + MAXSPAN + EACH) / EACH * (EACH + 1)], h[MAXSPAN];
-  int64_t row = blockIdx.x / pieces, k0 = (int64_t)(blockIdx.x % pieces) * (blockDim.x * EACH);
-  int p = threadIdx.x, size = (int)blockDim.x * EACH;
+  __shared__ R s[(MAXTHREADS * RUN + MAXSPAN + RUN) / RUN * (RUN + 1)], h[MAXSPAN];
+  int64_t row = blockIdx.x / pieces, k0 = (int64_t)(blockIdx.x % pieces) * (blockDim.x * RUN);
+  int p = threadIdx.x, size = (int)blockDim.x * RUN;
   x += row * ldx, y += row * ldy;
   for (int i = p; i < taps; i += blockDim.x) h[i] = g[i];
   for (int i = p; i < size + taps; i += blockDim.x) {
     int64_t k = k0 + off + i;
-    s[i + i / EACH] = k >= 0 && k < n ? x[k] : 0;
+    s[i + i / RUN] = k >= 0 && k < n ? x[k] : 0;
   }
   __syncthreads();
-  R w[2 * EACH], acc[EACH];
-  const R *from = s + p * (EACH + 1);
+  R w[2 * RUN], acc[RUN];
+  const R *from = s + p * (RUN + 1);
 #pragma unroll
-  for (int o = 0; o < EACH; o++) acc[o] = 0, w[o] = from[o];
-  for (int j = 0; j < taps; j += EACH) {
-    from += EACH + 1;
+  for (int o = 0; o < RUN; o++) acc[o] = 0, w[o] = from[o];
+  for (int j = 0; j < taps; j += RUN) {
+    from += RUN + 1;
 #pragma unroll
-    for (int o = 0; o < EACH; o++) w[EACH + o] = from[o];
+    for (int o = 0; o < RUN; o++) w[RUN + o] = from[o];
 #pragma unroll
-    for (int t = 0; t < EACH; t++)
+    for (int t = 0; t < RUN; t++)
 #pragma unroll
-      for (int o = 0; o < EACH; o++) acc[o] += h[j + t] * w[o + t];
+      for (int o = 0; o < RUN; o++) acc[o] += h[j + t] * w[o + t];
 #pragma unroll
-    for (int o = 0; o < EACH; o++) w[o] = w[EACH + o];
+    for (int o = 0; o < RUN; o++) w[o] = w[RUN + o];
   }
   __syncthreads();
 #pragma unroll
-  for (int o = 0; o < EACH; o++) s[p * (EACH + 1) + o] = acc[o];
+  for (int o = 0; o < RUN; o++) s[p * (RUN + 1) + o] = acc[o];
   __syncthreads();
   for (int i = p; i < size && k0 + i < n; i += blockDim.x) {
-    R v = alpha * s[i + i / EACH];
+    R v = alpha * s[i + i / RUN];
     y[k0 + i] = add ? y[k0 + i] + v : v;
   }
 }
@@ -136,8 +159,8 @@ template <class R> __global__ void __launch_bounds__(MAXTHREADS) span_kernel(int
 template <class R> static void launch_span(const moho_conv *p, cudaStream_t st, moho_dir dir, double alpha, bool add, int64_t rows, const R *x,
                                            int64_t ldx, R *y, int64_t ldy)
 {
-  int64_t least = (p->n + EACH - 1) / EACH;
-  unsigned threads = least < MAXTHREADS ? (unsigned)(least + 31) / 32 * 32 : MAXTHREADS, pieces = (unsigned)((p->n + threads * EACH - 1) / (threads * EACH));
+  int64_t least = (p->n + RUN - 1) / RUN;
+  unsigned threads = least < MAXTHREADS ? (unsigned)(least + 31) / 32 * 32 : MAXTHREADS, pieces = (unsigned)((p->n + threads * RUN - 1) / (threads * RUN));
   const R *g = (const R *)p->span->p + (dir == MOHO_ADJ ? p->padded : 0);
   int64_t off = dir == MOHO_ADJ ? p->lo : -p->hi, most = INT32_MAX / pieces;
   for (int64_t q = 0; q < rows; q += most) {
@@ -162,7 +185,7 @@ static moho_status make_span(moho_conv *p, int64_t nh, const double *h, int64_t 
   int n = (int)(p->hi - p->lo + 1);
   double wide[2 * MAXSPAN] = { 0 };
   float single[2 * MAXSPAN];
-  p->padded = (n + EACH - 1) / EACH * EACH;
+  p->padded = (n + RUN - 1) / RUN * RUN;
   for (int64_t m = 0; m < nh; m++) {
     int64_t d = m - center;
     if (d < p->lo || d > p->hi) continue;
@@ -216,10 +239,10 @@ static moho_status cuda_conv_apply(moho_conv *p, moho_lane *on, moho_dir dir, mo
     int64_t count = total - q < r->batch[level] ? total - q : r->batch[level];
     in.q0 = out.q0 = q;
     in.count = out.count = count;
-    MOHO_TRY(rows_load(on, p->type, PLAIN, &in, x, a));
-    MOHO_TRY(rows_exec(r, on, level, false, a, b, own));
+    MOHO_TRY(rows_load(on, p->type, PLAIN, &in, 1, x, a));
+    MOHO_TRY(rows_exec(r, on, level, false, a, r->real ? b : a, own));
     MOHO_TRY(filter(p, on, dir == MOHO_ADJ, count, b));
-    MOHO_TRY(rows_exec(r, on, level, true, a, b, own));
+    MOHO_TRY(rows_exec(r, on, level, true, r->real ? b : a, a, own));
     MOHO_TRY(rows_store(on, p->type, PLAIN, &out, a, alpha, add, y));
     q += count;
   }
@@ -316,7 +339,7 @@ static moho_status cuda_conv_new(moho_ctx *c, moho_dtype t, int64_t n, int64_t n
   p->t.n = count > MAXTAPS ? 0 : (int)count;
   moho_status st = MOHO_OK;
   if (count > MAXTAPS) {
-    st = rows_new(c, t == MOHO_F32 || t == MOHO_C64, !cplx, good_size(n + most), &p->r);
+    st = rows_new(c, t == MOHO_F32 || t == MOHO_C64, !cplx, good_size(n + most), INT64_MAX, &p->r);
     if (!st) p->direct = false, st = make_spectrum(p, nh, h, center);
     if (!st && !cplx && p->hi - p->lo < MAXSPAN) st = make_span(p, nh, h, center);
   }

@@ -97,7 +97,11 @@ static moho_status make_lane(rows *r, int lane, void *stream)
   return MOHO_OK;
 }
 
-moho_status rows_new(moho_ctx *c, bool single, bool real, int64_t nfft, rows *r)
+/* Bytes of the rows that are transformed together: three kernels go over them, so they are many enough to hide their launches, and few
+   enough to stay in the cache. */
+static constexpr int64_t BATCH = 16 << 20;
+
+moho_status rows_new(moho_ctx *c, bool single, bool real, int64_t nfft, int64_t most, rows *r)
 {
   MOHO_TRY(library());
   CUDA_ON_CTX(c);
@@ -105,8 +109,11 @@ moho_status rows_new(moho_ctx *c, bool single, bool real, int64_t nfft, rows *r)
   memset(r, 0, sizeof *r);
   r->ctx = c, r->single = single, r->real = real, r->nfft = nfft, r->bins = real ? nfft / 2 + 1 : nfft;
   for (int k = 0; k < MAXLANE; k++) for (int l = 0; l < LEVELS; l++) r->plan[k][l][0] = r->plan[k][l][1] = -1;
-  r->batch[0] = (1 << 20) / nfft, r->batch[1] = (1 << 16) / nfft;
-  for (int l = 0; l < LEVELS; l++) if (r->batch[l] < 1) r->batch[l] = 1;
+  for (int l = 0; l < LEVELS; l++) {
+    r->batch[l] = (BATCH >> 3 * l) / (int64_t)size / nfft;
+    if (r->batch[l] > most) r->batch[l] = most;
+    if (r->batch[l] < 1) r->batch[l] = 1;
+  }
   r->a = aligned((size_t)(r->batch[0] * nfft) * size * (real ? 1 : 2));
   r->b = real ? aligned((size_t)(r->batch[0] * r->bins) * size * 2) : 0;
   moho_status st = make_lane(r, 0, NULL);   /* its stream is set when it is used */
@@ -129,7 +136,12 @@ void rows_free(rows *r)
 
 size_t rows_work(const rows *r) { return r->a + r->b + aligned(r->work); }
 
-int rows_level(const rows *r, int64_t left) { return left > r->batch[0] / 4 ? 0 : 1; }
+int rows_level(const rows *r, int64_t left)
+{
+  int l = 0;
+  while (l < LEVELS - 1 && left <= r->batch[l] / 2) l++;
+  return l;
+}
 
 static moho_status use_lane(rows *r, moho_lane *on)
 {
@@ -143,19 +155,18 @@ static moho_status use_lane(rows *r, moho_lane *on)
   return make_lane(r, on->index, on->stream);
 }
 
-/* Samples in a, bins in b; complex rows in place in a. A backward transform of real rows spoils b. */
-moho_status rows_exec(rows *r, moho_lane *on, int level, bool backward, void *a, void *b, void *work)
+moho_status rows_exec(rows *r, moho_lane *on, int level, bool backward, void *in, void *out, void *work)
 {
   MOHO_TRY(use_lane(r, on));
   cufftHandle p = r->plan[on->index][level][backward];
   FFT_TRY(SetWorkArea, p, work);
   int way = backward ? CUFFT_INVERSE : CUFFT_FORWARD;
-  if (!r->real && r->single) FFT_TRY(ExecC2C, p, (cufftComplex *)a, (cufftComplex *)a, way);
-  else if (!r->real) FFT_TRY(ExecZ2Z, p, (cufftDoubleComplex *)a, (cufftDoubleComplex *)a, way);
-  else if (r->single && !backward) FFT_TRY(ExecR2C, p, (float *)a, (cufftComplex *)b);
-  else if (r->single) FFT_TRY(ExecC2R, p, (cufftComplex *)b, (float *)a);
-  else if (!backward) FFT_TRY(ExecD2Z, p, (double *)a, (cufftDoubleComplex *)b);
-  else FFT_TRY(ExecZ2D, p, (cufftDoubleComplex *)b, (double *)a);
+  if (!r->real && r->single) FFT_TRY(ExecC2C, p, (cufftComplex *)in, (cufftComplex *)out, way);
+  else if (!r->real) FFT_TRY(ExecZ2Z, p, (cufftDoubleComplex *)in, (cufftDoubleComplex *)out, way);
+  else if (r->single && !backward) FFT_TRY(ExecR2C, p, (float *)in, (cufftComplex *)out);
+  else if (r->single) FFT_TRY(ExecC2R, p, (cufftComplex *)in, (float *)out);
+  else if (!backward) FFT_TRY(ExecD2Z, p, (double *)in, (cufftDoubleComplex *)out);
+  else FFT_TRY(ExecZ2D, p, (cufftDoubleComplex *)in, (double *)out);
   return MOHO_OK;
 }
 
@@ -177,6 +188,8 @@ DEVICE float times(float v, float re, float) { return re * v; }
 DEVICE double times(double v, double re, double) { return re * v; }
 DEVICE float2 times(float2 v, float re, float im) { return make_float2(re * v.x - im * v.y, re * v.y + im * v.x); }
 DEVICE double2 times(double2 v, double re, double im) { return make_double2(re * v.x - im * v.y, re * v.y + im * v.x); }
+DEVICE float scaled(float v, float a) { return a * v; }
+DEVICE double scaled(double v, double a) { return a * v; }
 DEVICE float plus(float a, float b) { return a + b; }
 DEVICE double plus(double a, double b) { return a + b; }
 DEVICE float2 plus(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
@@ -225,7 +238,7 @@ enum { TILE = 32, HIGH = 8 };
 
 /* Blocks of 32 rows by 32 samples; rows that lie side by side go through shared memory, so that both sides are read and
    written in order. */
-template <int HOW, class E> __global__ void __launch_bounds__(TILE *HIGH) load_kernel(geometry g, const E *__restrict__ x, E *__restrict__ row)
+template <int HOW, class E> __global__ void __launch_bounds__(TILE *HIGH) load_kernel(geometry g, typename part_of<E>::R a, const E *__restrict__ x, E *__restrict__ row)
 {
   __shared__ E tile[TILE][TILE + 1];
   int64_t k0 = (int64_t)blockIdx.x * TILE, r0 = (int64_t)blockIdx.y * TILE;
@@ -234,14 +247,14 @@ template <int HOW, class E> __global__ void __launch_bounds__(TILE *HIGH) load_k
     int64_t k = k0 + tx;
     for (int i = ty; i < TILE; i += HIGH) {
       int64_t r = r0 + i;
-      if (r < g.count && k < g.len) row[r * g.pitch + k] = fetched<HOW>(x + base(r, g), k, g);
+      if (r < g.count && k < g.len) row[r * g.pitch + k] = scaled(fetched<HOW>(x + base(r, g), k, g), a);
     }
     return;
   }
   int64_t r = r0 + tx, at = r < g.count ? base(r, g) : 0;
   for (int i = ty; i < TILE; i += HIGH) {
     int64_t k = k0 + i;
-    tile[i][tx] = r < g.count && k < g.len ? fetched<HOW>(x + at, k, g) : zero_of(E());
+    tile[i][tx] = r < g.count && k < g.len ? scaled(fetched<HOW>(x + at, k, g), a) : zero_of(E());
   }
   __syncthreads();
   for (int i = ty; i < TILE; i += HIGH)
@@ -280,30 +293,30 @@ template <int HOW, class E> __global__ void __launch_bounds__(TILE *HIGH)
 
 static dim3 tiles(int64_t across, int64_t down) { return dim3((unsigned)((across + TILE - 1) / TILE), (unsigned)((down + TILE - 1) / TILE)); }
 
-template <int HOW, class E> static void launch_load(moho_lane *on, const geometry *g, const void *x, void *row)
+template <int HOW, class E> static void launch_load(moho_lane *on, const geometry *g, double scale, const void *x, void *row)
 {
   dim3 grid = tiles(g->len, g->count);
-  load_kernel<HOW, E><<<grid, dim3(TILE, HIGH), 0, (cudaStream_t)on->stream>>>(*g, (const E *)x, (E *)row);
+  load_kernel<HOW, E><<<grid, dim3(TILE, HIGH), 0, (cudaStream_t)on->stream>>>(*g, (typename part_of<E>::R)scale, (const E *)x, (E *)row);
 }
 
-template <class E> static moho_status load_as(moho_lane *on, change how, const geometry *g, const void *x, void *row)
+template <class E> static moho_status load_as(moho_lane *on, change how, const geometry *g, double scale, const void *x, void *row)
 {
   if constexpr (sizeof(E) > sizeof(typename part_of<E>::R)) {
-    if (how == HALF) launch_load<HALF, E>(on, g, x, row);
-    if (how == FULL) launch_load<FULL, E>(on, g, x, row);
+    if (how == HALF) launch_load<HALF, E>(on, g, scale, x, row);
+    if (how == FULL) launch_load<FULL, E>(on, g, scale, x, row);
   }
-  if (how == PLAIN) launch_load<PLAIN, E>(on, g, x, row);
+  if (how == PLAIN) launch_load<PLAIN, E>(on, g, scale, x, row);
   CUDA_LAUNCHED("load of rows");
   return MOHO_OK;
 }
 
-moho_status rows_load(moho_lane *on, moho_dtype t, change how, const geometry *g, const void *x, void *row)
+moho_status rows_load(moho_lane *on, moho_dtype t, change how, const geometry *g, double scale, const void *x, void *row)
 {
   switch (t) {
-  case MOHO_F32: return load_as<float>(on, how, g, x, row);
-  case MOHO_F64: return load_as<double>(on, how, g, x, row);
-  case MOHO_C64: return load_as<float2>(on, how, g, x, row);
-  default: return load_as<double2>(on, how, g, x, row);
+  case MOHO_F32: return load_as<float>(on, how, g, scale, x, row);
+  case MOHO_F64: return load_as<double>(on, how, g, scale, x, row);
+  case MOHO_C64: return load_as<float2>(on, how, g, scale, x, row);
+  default: return load_as<double2>(on, how, g, scale, x, row);
   }
 }
 
@@ -365,7 +378,7 @@ extern "C" moho_status cuda_fft_new(moho_ctx *c, moho_dtype t, const moho_fft_pa
   fft_passes_make(par, real, &p->passes);
   for (int i = 0; i < p->passes.n && !st; i++) {
     const fft_pass *s = &p->passes.at[i];
-    st = rows_new(c, single, s->kind != FFT_CC, s->nfft, &p->rows_of[i]);
+    st = rows_new(c, single, s->kind != FFT_CC, s->nfft, s->outer * s->inner, &p->rows_of[i]);
     size_t need = rows_work(&p->rows_of[i]);
     if (p->scratch < need) p->scratch = need;
   }
@@ -377,6 +390,9 @@ extern "C" moho_status cuda_fft_new(moho_ctx *c, moho_dtype t, const moho_fft_pa
 
 extern "C" size_t cuda_fft_work(const moho_fft *p) { return p->area[0] + p->area[1] + p->scratch; }
 
+/* Whether rows of samples may be transformed where they lie in the array: whole ones, one after the other. */
+static bool lie_ready(const fft_pass *s, const void *x) { return s->inner == 1 && s->n == s->nfft && !s->before && (uintptr_t)x % 16 == 0; }
+
 /* One pass: the rows in turns of a batch. The last turn's spare rows hold what was there: nothing reads them. */
 static moho_status pass(rows *r, const fft_pass *s, moho_dtype model, bool adj, moho_lane *on, moho_scalar alpha, bool add, const void *x, void *y,
                         char *scratch)
@@ -385,20 +401,23 @@ static moho_status pass(rows *r, const fft_pass *s, moho_dtype model, bool adj, 
   change how = s->kind == FFT_HALF ? HALF : s->kind == FFT_FULL ? FULL : PLAIN;
   char *a = scratch, *b = r->real ? scratch + r->a : scratch, *work = scratch + r->a + r->b;
   int64_t total = s->outer * s->inner;
+  size_t row = (size_t)s->n * (r->single ? 4 : 8) * (r->real ? 1 : 2);
   geometry samples = { 0, 0, s->inner, s->n * s->inner, s->n, s->before, s->n < s->nfft ? s->n : s->nfft, s->nfft, s->nfft, s->nfft };
   geometry bins = { 0, 0, s->inner, s->bins * s->inner, s->bins, s->after, s->bins, r->bins, r->bins, s->nfft };
+  bool ready = lie_ready(s, adj ? y : x) && (!adj || (!add && alpha.im == 0));
   for (int64_t q = 0; q < total;) {
     int level = rows_level(r, total - q);
     int64_t count = total - q < r->batch[level] ? total - q : r->batch[level];
+    bool here = ready && count == r->batch[level] && (size_t)q * row % 16 == 0;
     samples.q0 = bins.q0 = q;
     samples.count = bins.count = count;
     if (adj) {
-      MOHO_TRY(rows_load(on, wide, how, &bins, x, b));
-      MOHO_TRY(rows_exec(r, on, level, true, a, b, work));
-      MOHO_TRY(rows_store(on, narrow, PLAIN, &samples, a, alpha, add, y));
+      MOHO_TRY(rows_load(on, wide, how, &bins, here ? alpha.re : 1, x, b));
+      MOHO_TRY(rows_exec(r, on, level, true, b, here ? (char *)y + (size_t)q * row : a, work));
+      if (!here) MOHO_TRY(rows_store(on, narrow, PLAIN, &samples, a, alpha, add, y));
     } else {
-      MOHO_TRY(rows_load(on, narrow, PLAIN, &samples, x, a));
-      MOHO_TRY(rows_exec(r, on, level, false, a, b, work));
+      if (!here) MOHO_TRY(rows_load(on, narrow, PLAIN, &samples, 1, x, a));
+      MOHO_TRY(rows_exec(r, on, level, false, here ? (char *)(uintptr_t)x + (size_t)q * row : a, b, work));
       MOHO_TRY(rows_store(on, wide, how, &bins, b, alpha, add, y));
     }
     q += count;

@@ -8,13 +8,13 @@
 #include "cuda_host.h"
 #include "fft_nd.h"
 
-enum { MAXLANE = 64, LEVELS = 2 };
+enum { MAXLANE = 64, LEVELS = 3 };
 
 typedef struct rows {
   moho_ctx *ctx;
   bool single, real;                    /* real rows to half spectra                                      */
   int64_t nfft, bins;
-  int64_t batch[LEVELS];                /* many, few                                                      */
+  int64_t batch[LEVELS];                /* many, fewer, few                                               */
   size_t a, b, work;                    /* bytes: rows of samples, of bins (in place: 0), cuFFT's own     */
   bool made[MAXLANE];
   cufftHandle plan[MAXLANE][LEVELS][2]; /* forward, backward                                              */
@@ -28,14 +28,16 @@ typedef struct geometry {               /* rows q0 + r of (outer, n, inner) elem
   int64_t count, q0, inner, ld, n, turn, have, len, pitch, nfft;
 } geometry;
 
-moho_status rows_new(moho_ctx *c, bool single, bool real, int64_t nfft, rows *r);
+/* most: rows at a time, if that is known to be few. */
+moho_status rows_new(moho_ctx *c, bool single, bool real, int64_t nfft, int64_t most, rows *r);
 void rows_free(rows *r);
 size_t rows_work(const rows *r);
-moho_status rows_exec(rows *r, moho_lane *on, int level, bool backward, void *a, void *b, void *work);
+/* A backward transform of real rows spoils its input, no other does unless it is in place. */
+moho_status rows_exec(rows *r, moho_lane *on, int level, bool backward, void *in, void *out, void *work);
 /* The largest level whose batch is not much more than the rows that are left. */
 int rows_level(const rows *r, int64_t left);
 
-moho_status rows_load(moho_lane *on, moho_dtype t, change how, const geometry *g, const void *x, void *row);
+moho_status rows_load(moho_lane *on, moho_dtype t, change how, const geometry *g, double scale, const void *x, void *row);
 moho_status rows_store(moho_lane *on, moho_dtype t, change how, const geometry *g, const void *row, moho_scalar alpha, bool add,
                        void *y);
 

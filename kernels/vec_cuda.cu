@@ -33,14 +33,31 @@ __global__ void __launch_bounds__(THREADS) map_flat(int64_t n, Y *y, const A *a,
   for (int64_t i = n / 4 * 4 + first; i < n; i += step) y[i] = f(load(a, i, ka), load(b, i, kb), load(c, i, kc));
 }
 
+/* How many of y, a, b, c are there. */
+template <class A, class B, class C> constexpr int operands = std::is_same<A, none>::value ? 1 : std::is_same<B, none>::value ? 2
+  : std::is_same<C, none>::value ? 3 : 4;
+
+/* How many elements a thread of map_nd has under way: EACH for what operators are made of, which says so; the rest compiles faster. */
+template <class F> constexpr int elements_of = 1;
+
 template <class Y, class A, class B, class C, class F>
 __global__ void __launch_bounds__(THREADS) map_nd(cuda_walk w, Y *y, const A *a, const B *b, const C *c, A ka, B kb, C kc, F f)
 {
-  int64_t step = (int64_t)gridDim.x * THREADS;
-  for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < w.size; i += step) {
-    int64_t off[4];
-    offsets<4>(w, i, off);
-    y[off[0]] = f(load(a, off[1], ka), load(b, off[2], kb), load(c, off[3], kc));
+  constexpr int N = operands<A, B, C>, MANY = elements_of<F>;
+  int64_t step = (int64_t)gridDim.x * THREADS * MANY;
+  for (int64_t first = (int64_t)blockIdx.x * THREADS * MANY + threadIdx.x; first < w.size; first += step) {
+    int64_t at[MANY];
+    Y r[MANY];
+#pragma unroll
+    for (int e = 0; e < MANY; e++) {
+      int64_t i = first + e * THREADS, off[4] = {};
+      if (i >= w.size) break;
+      offsets<N>(w, i, off);
+      at[e] = off[0];
+      r[e] = f(load(a, off[1], ka), load(b, off[2], kb), load(c, off[3], kc));
+    }
+#pragma unroll
+    for (int e = 0; e < MANY; e++) if (first + e * THREADS < w.size) y[at[e]] = r[e];
   }
 }
 
@@ -62,18 +79,32 @@ static moho_status map(moho_lane *on, const moho_nd *v, F f, A ka = A(), B kb = 
   if (flat)
     map_flat<<<blocks_for((v->size + 3) / 4), THREADS, 0, stream>>>(v->size, (Y *)p[0], (const A *)p[1], (const B *)p[2], (const C *)p[3], ka, kb, kc, f);
   else
-    map_nd<<<blocks_for(v->size), THREADS, 0, stream>>>(walk_of(v), (Y *)p[0], (const A *)p[1], (const B *)p[2], (const C *)p[3], ka, kb, kc, f);
+    map_nd<<<blocks_for((v->size + elements_of<F> - 1) / elements_of<F>), THREADS, 0, stream>>>(walk_of(v), (Y *)p[0], (const A *)p[1], (const B *)p[2], (const C *)p[3], ka, kb, kc, f);
   CUDA_LAUNCHED("pointwise");
   return MOHO_OK;
 }
 
-template <class T> struct fill_f { T a; DEVICE_CALL T operator()(none, none, none) const { return a; } };
+/* What looks at no number is made by size. */
+struct word16 { uint64_t a, b; };
+template <class W> struct fill_f { W a; DEVICE_CALL W operator()(none, none, none) const { return a; } };
+template <class W> struct copy_f { DEVICE_CALL W operator()(W x, none, none) const { return x; } };
+template <class W> constexpr int elements_of<copy_f<W>> = EACH;
+template <class W> struct where_f { DEVICE_CALL W operator()(int32_t m, W a, W b) const { return m ? a : b; } };
+#define BY_WORD(size, ...)                                                             \
+  switch (size) {                                                                      \
+    case 4: { typedef uint32_t W; __VA_ARGS__; }                                       \
+    case 8: { typedef uint64_t W; __VA_ARGS__; }                                       \
+    default: { typedef word16 W; __VA_ARGS__; }                                        \
+  }
+
 template <class T> struct times_f { T a; DEVICE_CALL T operator()(T x, none, none) const { return op_mul(a, x); } };
 template <class T> struct axpby_f { T a, b; DEVICE_CALL T operator()(T x, T y, none) const { return op_add(op_mul(a, x), op_mul(b, y)); } };
-template <class Y, class A> struct convert_f { DEVICE_CALL Y operator()(A x, none, none) const { return op_from(x, Y()); } };
-template <class T> struct where_f { DEVICE_CALL T operator()(int32_t m, T a, T b) const { return m ? a : b; } };
+template <class T> constexpr int elements_of<times_f<T>> = EACH;
+template <class T> constexpr int elements_of<axpby_f<T>> = EACH;
 template <class T> struct clip_f { T lo, hi; DEVICE_CALL T operator()(T x, none, none) const { return op_clip(x, lo, hi); } };
-template <class T> struct pow_f { DEVICE_CALL T operator()(T a, T b, none) const { return op_pow(a, b); } };
+/* Long functions are called, not written out for each of a thread's elements: they take longer than the call. */
+template <class T> __device__ __noinline__ T called_pow(T a, T b) { return op_pow(a, b); }
+template <class T> struct pow_f { DEVICE_CALL T operator()(T a, T b, none) const { return called_pow(a, b); } };
 template <class T> struct atan2_f { DEVICE_CALL T operator()(T a, T b, none) const { return op_atan2(a, b); } };
 template <class T> struct abs_f { DEVICE_CALL auto operator()(T a, none, none) const { return op_abs(a); } };
 template <class T> struct arg_f { DEVICE_CALL auto operator()(T a, none, none) const { return op_arg(a); } };
@@ -132,45 +163,94 @@ template <class T> struct light_f {
   }
 };
 
+template <class T> __device__ __noinline__ T called_function(int op, T a)
+{
+  switch (op) {
+    case MOHO_EXP: return op_exp(a);
+    case MOHO_LOG: return op_log(a);
+    case MOHO_SIN: return op_sin(a);
+    case MOHO_COS: return op_cos(a);
+  }
+  if constexpr (!is_complex<T>) {
+    switch (op) {
+      case MOHO_LOG10: return op_log10(a);
+      case MOHO_TAN: return op_tan(a);
+      case MOHO_ATAN: return op_atan(a);
+      case MOHO_TANH: return op_tanh(a);
+    }
+  }
+  return a;
+}
+
 template <class T> struct heavy_f {
   int op;
   DEVICE_CALL T operator()(T a, none, none) const
   {
-    switch (op) {
-      case MOHO_EXP: return op_exp(a);
-      case MOHO_LOG: return op_log(a);
-      case MOHO_SIN: return op_sin(a);
-      case MOHO_COS: return op_cos(a);
+    if constexpr (std::is_same<T, float>::value) {      /* short, as they have no branches */
+      if (op == MOHO_EXP) return op_exp(a);
+      if (op == MOHO_LOG) return op_log(a);
+      if (op == MOHO_SIN && moho_near(a)) return moho_turnf(a, 0);
+      if (op == MOHO_COS && moho_near(a)) return moho_turnf(a, 1);
     }
-    if constexpr (!is_complex<T>) {
-      switch (op) {
-        case MOHO_LOG10: return op_log10(a);
-        case MOHO_TAN: return op_tan(a);
-        case MOHO_ATAN: return op_atan(a);
-        case MOHO_TANH: return op_tanh(a);
-      }
-    }
-    return a;
+    return called_function(op, a);
   }
 };
 
-static moho_status cuda_fill(moho_lane *on, const moho_nd *v, moho_scalar a)
+/* A number's bytes as an element of type t has them. */
+template <class W> static W word_of(moho_scalar v, moho_dtype t)
 {
-#define BY_TYPE_ONE(n, T) CASE_##n: return map<T, none, none, none>(on, v, fill_f<T>{ value_of(a, T()) });
-  BY_TYPE(TYPES, v->t[0]);
+  char bytes[sizeof(cdouble)] = {};
+  W w;
+#define BY_TYPE_ONE(n, T) CASE_##n: { T x = value_of(v, T()); memcpy(bytes, &x, sizeof x); break; }
+  switch (t) { TYPES(BY_TYPE_ONE) default: break; }
 #undef BY_TYPE_ONE
+  memcpy(&w, bytes, sizeof w);
+  return w;
 }
 
-template <class Y> static moho_status convert_to(moho_lane *on, const moho_nd *v)
+static moho_status cuda_fill(moho_lane *on, const moho_nd *v, moho_scalar a)
 {
-#define BY_TYPE_ONE(n, T) CASE_##n: if constexpr (is_complex<Y> || !is_complex<T>) return map<Y, T, none, none>(on, v, convert_f<Y, T>{}); break;
-  BY_TYPE(TYPES, v->t[1]);
+  BY_WORD(moho_dtype_size(v->t[0]), return map<W, none, none, none>(on, v, fill_f<W>{ word_of<W>(a, v->t[0]) }))
+}
+
+/* From any type that the operand may have: a branch that all threads take alike. */
+template <class Y> __global__ void __launch_bounds__(THREADS) convert_kernel(cuda_walk w, Y *y, const void *x, moho_dtype from)
+{
+  int64_t step = (int64_t)gridDim.x * THREADS * EACH;
+  for (int64_t first = (int64_t)blockIdx.x * THREADS * EACH + threadIdx.x; first < w.size; first += step) {
+    int64_t at[EACH];
+    Y r[EACH];
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+      int64_t i = first + e * THREADS, off[2];
+      if (i >= w.size) break;
+      offsets<2>(w, i, off);
+      at[e] = off[0];
+      switch (from) {
+#define BY_TYPE_ONE(n, T) CASE_##n: if constexpr (is_complex<Y> || !is_complex<T>) r[e] = op_from(((const T *)x)[off[1]], Y()); break;
+        TYPES(BY_TYPE_ONE)
 #undef BY_TYPE_ONE
+        default: break;
+      }
+    }
+#pragma unroll
+    for (int e = 0; e < EACH; e++) if (first + e * THREADS < w.size) y[at[e]] = r[e];
+  }
 }
 
 static moho_status cuda_copy_nd(moho_lane *on, const moho_nd *v)
 {
-#define BY_TYPE_ONE(n, T) CASE_##n: return convert_to<T>(on, v);
+  cudaStream_t stream = NULL;
+  if (v->t[0] == v->t[1]) BY_WORD(moho_dtype_size(v->t[0]), return map<W, W, none, none>(on, v, copy_f<W>{}))
+  if (v->size == 0) return MOHO_OK;
+  if ((v->t[1] == MOHO_C64 || v->t[1] == MOHO_C128) && v->t[0] != MOHO_C64 && v->t[0] != MOHO_C128)
+    return moho_fail(MOHO_EINVAL, "complex numbers to real ones: no such conversion");
+  MOHO_TRY(ready(on, &stream));
+#define BY_TYPE_ONE(n, T)                                                                                                            \
+  CASE_##n:                                                                                                                          \
+  convert_kernel<T><<<blocks_for((v->size + EACH - 1) / EACH), THREADS, 0, stream>>>(walk_of(v), (T *)v->p[0], v->p[1], v->t[1]);    \
+  CUDA_LAUNCHED("conversion");                                                                                                       \
+  return MOHO_OK;
   BY_TYPE(TYPES, v->t[0]);
 #undef BY_TYPE_ONE
 }
@@ -246,9 +326,7 @@ static moho_status cuda_clip(moho_lane *on, const moho_nd *v)
 
 static moho_status cuda_where(moho_lane *on, const moho_nd *v)
 {
-#define BY_TYPE_ONE(n, T) CASE_##n: return map<T, int32_t, T, T>(on, v, where_f<T>{}, 0, value_of(v->value[2], T()), value_of(v->value[3], T()));
-  BY_TYPE(TYPES, v->t[0]);
-#undef BY_TYPE_ONE
+  BY_WORD(moho_dtype_size(v->t[0]), return map<W, int32_t, W, W>(on, v, where_f<W>{}, 0, word_of<W>(v->value[2], v->t[0]), word_of<W>(v->value[3], v->t[0])))
 }
 
 template <class T> __global__ void __launch_bounds__(THREADS) random_kernel(cuda_walk w, T *y, int normal, uint64_t seed, uint64_t first)

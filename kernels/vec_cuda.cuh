@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <type_traits>
-#include "cuda_host.h"
+#include "index_cuda.cuh"
 #include "vec_slots.h"
 
 #define DEVICE [[maybe_unused]] static __device__ __forceinline__
-#define DEVICE_CALL __device__ __forceinline__
 
 /* ---- the formulas by overload --------------------------------------------------------------- */
 
@@ -95,8 +94,9 @@ DEVICE int64_t acc_add(int64_t a, int64_t b) { return i64_acc_add(a, b); }
 
 struct cuda_walk {
   int n;
-  bool small;                           /* indices fit 32 bits, in which division is cheap */
+  bool small;                           /* element numbers fit `by` */
   int64_t size, d[MOHO_MAXDIM], s[MOHO_MAXOPERAND][MOHO_MAXDIM];
+  by32 by[MOHO_MAXDIM];
 };
 
 static inline cuda_walk walk_of(const moho_nd *v)
@@ -107,6 +107,7 @@ static inline cuda_walk walk_of(const moho_nd *v)
   w.small = v->size <= INT32_MAX;
   for (int i = 0; i < v->n; i++) {
     w.d[i] = v->d[i];
+    if (w.small) w.by[i] = by32(v->d[i]);
     for (int k = 0; k < MOHO_MAXOPERAND; k++) w.s[k][i] = v->constant[k] ? 0 : v->s[k][i];
   }
   return w;
@@ -118,7 +119,7 @@ template <int N> DEVICE void offsets(const cuda_walk &w, int64_t i, int64_t *off
 #pragma unroll
   for (int k = 0; k < N; k++) off[k] = 0;
   for (int a = w.n - 1; a > 0; a--) {
-    int64_t q = w.small ? (int64_t)((uint32_t)i / (uint32_t)w.d[a]) : i / w.d[a], r = i - q * w.d[a];
+    int64_t q = w.small ? (int64_t)w.by[a].quotient((uint32_t)i) : i / w.d[a], r = i - q * w.d[a];
 #pragma unroll
     for (int k = 0; k < N; k++) off[k] += r * w.s[k][a];
     i = q;
@@ -127,7 +128,7 @@ template <int N> DEVICE void offsets(const cuda_walk &w, int64_t i, int64_t *off
   for (int k = 0; k < N; k++) off[k] += i * w.s[k][0];
 }
 
-enum { THREADS = 256, MAXBLOCKS = 132 * 16 };
+static constexpr int MAXBLOCKS = 132 * 16;
 
 static inline int blocks_for(int64_t items) { int64_t n = (items + THREADS - 1) / THREADS; return n < 1 ? 1 : n > MAXBLOCKS ? (int)MAXBLOCKS : (int)n; }
 

@@ -1,4 +1,5 @@
 /* Reductions and running sums of CUDA along an axis, cut into pieces by the sizes alone: the same bits in every run. */
+#include "scan_cuda.cuh"
 #include "vec_cuda.cuh"
 
 /* ---- along an axis -------------------------------------------------------------------------------------- */
@@ -196,64 +197,64 @@ DEVICE int64_t of_acc(int64_t a, int64_t) { return a; }
 DEVICE cdouble of_acc(cdouble a, cdouble) { return a; }
 DEVICE cfloat of_acc(cdouble a, cfloat) { return c64_narrow(a); }
 
-/* A thread for each line and piece. sums: the piece's sum alone goes to start[]; else the running sums from start[] on are written. */
-template <class T> __global__ void __launch_bounds__(THREADS)
-scan_columns(cuda_walk w, const T *x, typename running<T>::type *out, int64_t n, int64_t s0, int64_t s1, int64_t pieces, int64_t per, typename traits<T>::acc *start, bool sums)
-{
-  typedef typename traits<T>::acc A;
-  int64_t items = w.size * pieces, step = (int64_t)gridDim.x * THREADS;
-  for (int64_t item = (int64_t)blockIdx.x * THREADS + threadIdx.x; item < items; item += step) {
-    int64_t line = item % w.size, piece = item / w.size, off[2];
-    int64_t k0 = piece * per < n ? piece * per : n, k1 = k0 + per < n ? k0 + per : n;
-    offsets<2>(w, line, off);
-    A a = sums || pieces == 1 ? A() : start[line * pieces + piece];
-    for (int64_t k = k0; k < k1; k++) {
-      a = acc_add(a, op_widen(x[off[1] + k * s1]));
-      if (!sums) out[off[0] + k * s0] = of_acc(a, typename running<T>::type());
-    }
-    if (sums) start[line * pieces + piece] = a;
-  }
-}
+DEVICE double lane_of(double a, int lane) { return __shfl_sync(0xffffffffu, a, lane & 31); }
+DEVICE int64_t lane_of(int64_t a, int lane) { return __shfl_sync(0xffffffffu, (long long)a, lane & 31); }
+DEVICE cdouble lane_of(cdouble a, int lane) { return cdouble{ lane_of(a.re, lane), lane_of(a.im, lane) }; }
 
-/* A block for each line and piece: tiles of THREADS elements, scanned in shared memory. */
-template <class T> __global__ void __launch_bounds__(THREADS)
-scan_rows(cuda_walk w, const T *x, typename running<T>::type *out, int64_t n, int64_t s0, int64_t s1, int64_t pieces, int64_t per, typename traits<T>::acc *start, bool sums)
+/* Each element and what is before it; in pieces of `per` elements, `start` what is before each of those. Where `start` is to be found, only
+   the sums of the pieces matter. */
+template <class T> struct sum_job {
+  typedef typename traits<T>::acc A;
+  typedef T E;
+  typedef typename running<T>::type Y;
+  struct L { const T *x; Y *out; int64_t n; A before; };
+  cuda_walk w;
+  const T *x;
+  Y *out;
+  int64_t n, s0, s1, pieces, per;
+  const A *before;
+  DEVICE_CALL A start() const { return A(); }
+  DEVICE_CALL A add(A a, A b) const { return acc_add(a, b); }
+  DEVICE_CALL A part(int64_t, T own) const { return op_widen(own); }
+  static DEVICE_CALL A from_lane(A a, int lane) { return lane_of(a, lane); }
+  DEVICE_CALL L line(int64_t at) const
+  {
+    int64_t off[2], piece = pieces == 1 ? 0 : at / w.size, left = n - piece * per;
+    offsets<2>(w, at - piece * w.size, off);
+    return L{ x + off[1] + piece * per * s1, out + off[0] + piece * per * s0, left < per ? left : per, before ? before[at] : A() };
+  }
+  DEVICE_CALL T own(const L &at, int64_t k) const { return k < at.n ? at.x[k * s1] : T(); }
+  DEVICE_CALL void put(const L &at, int64_t k, A sum, T own) const
+  {
+    if (k < at.n) at.out[k * s0] = of_acc(acc_add(acc_add(at.before, sum), op_widen(own)), Y());
+  }
+};
+
+/* The sum of each piece: a warp each, or a thread where pieces lie side by side. */
+template <class T> __global__ void __launch_bounds__(THREADS) piece_sums(sum_job<T> job, int64_t items, bool side_by_side, typename traits<T>::acc *sums)
 {
   typedef typename traits<T>::acc A;
-  __shared__ A shared[THREADS];
-  int t = threadIdx.x;
-  for (int64_t item = blockIdx.x; item < w.size * pieces; item += gridDim.x) {
-    int64_t line = item / pieces, piece = item % pieces, off[2];
-    int64_t k0 = piece * per < n ? piece * per : n, k1 = k0 + per < n ? k0 + per : n;
-    offsets<2>(w, line, off);
-    A before = sums || pieces == 1 ? A() : start[item];
-    for (int64_t base = k0; base < k1; base += THREADS) {
-      int64_t k = base + t;
-      shared[t] = k < k1 ? op_widen(x[off[1] + k * s1]) : A();
-      __syncthreads();
-      for (int d = 1; d < THREADS; d *= 2) {
-        A left = t >= d ? shared[t - d] : A();
-        __syncthreads();
-        shared[t] = acc_add(left, shared[t]);
-        __syncthreads();
-      }
-      if (!sums && k < k1) out[off[0] + k * s0] = of_acc(acc_add(before, shared[t]), typename running<T>::type());
-      before = acc_add(before, shared[THREADS - 1]);
-      __syncthreads();
-    }
-    if (sums && t == 0) start[item] = before;
+  int group = side_by_side ? 1 : 32, lane = threadIdx.x % group;
+  int64_t item = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / group;
+  A s = A();
+  if (item < items) {
+    typename sum_job<T>::L at = job.line(item);
+#pragma unroll 4
+    for (int64_t k = lane; k < at.n; k += group) s = acc_add(s, op_widen(at.x[k * job.s1]));
   }
+  for (int step = group / 2; step; step /= 2) s = acc_add(s, lane_of(s, threadIdx.x % 32 + step));
+  if (item < items && lane == 0) sums[item] = s;
 }
 
 /* Sums of pieces to what comes before each. */
-template <class A> __global__ void __launch_bounds__(THREADS) scan_starts(int64_t lines, int64_t pieces, A *start)
+template <class A> __global__ void __launch_bounds__(THREADS) piece_starts(int64_t lines, int64_t pieces, A *start)
 {
   int64_t line = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   if (line >= lines) return;
   A sum = A();
   for (int64_t k = 0; k < pieces; k++) {
-    A t = start[line * pieces + k];
-    start[line * pieces + k] = sum;
+    A t = start[k * lines + line];
+    start[k * lines + line] = sum;
     sum = acc_add(sum, t);
   }
 }
@@ -263,32 +264,37 @@ template <class T> static moho_status scan_typed(const axis_job *j, int64_t s0)
   typedef typename traits<T>::acc A;
   A *start = (A *)j->m->dev;
   int64_t items = j->w.size * j->pieces;
-  for (int pass = j->pieces > 1 ? 0 : 1; pass < 2; pass++) {
-    if (j->columns)
-      scan_columns<T><<<blocks_for(items), THREADS, 0, j->m->stream>>>(j->w, (const T *)j->x, (typename running<T>::type *)j->out, j->n, s0, j->sk, j->pieces, j->per, start, pass == 0);
-    else
-      scan_rows<T><<<blocks_for(items * THREADS), THREADS, 0, j->m->stream>>>(j->w, (const T *)j->x, (typename running<T>::type *)j->out, j->n, s0, j->sk, j->pieces, j->per, start, pass == 0);
-    CUDA_LAUNCHED("running sums");
-    if (pass) break;
-    scan_starts<A><<<(int)((j->w.size + THREADS - 1) / THREADS), THREADS, 0, j->m->stream>>>(j->w.size, j->pieces, start);
+  sum_job<T> job = { j->w, (const T *)j->x, (typename running<T>::type *)j->out, j->n, s0, j->sk, j->pieces, j->per, NULL };
+  if (j->pieces > 1) {
+    int64_t threads = j->columns ? items : items * 32;
+    piece_sums<T><<<(unsigned)((threads + THREADS - 1) / THREADS), THREADS, 0, j->m->stream>>>(job, items, j->columns, start);
+    CUDA_LAUNCHED("sums of pieces");
+    piece_starts<A><<<(int)((j->w.size + THREADS - 1) / THREADS), THREADS, 0, j->m->stream>>>(j->w.size, j->pieces, start);
     CUDA_LAUNCHED("starts of running sums");
+    job.before = start;
   }
+  scan_lines(j->m->stream, job, items, j->per, j->columns);
+  CUDA_LAUNCHED("running sums");
   return MOHO_OK;
 }
 
+/* In pieces only where there are too few lines to fill the device: then x is read twice. */
 moho_status cuda_cumsum(moho_lane *on, const moho_nd *v, int64_t n, int64_t s0, int64_t s1)
 {
   axis_job j = {};
-  int64_t sj = v->s[1][v->n - 1];
-  if (v->size == 0) return MOHO_OK;
+  int64_t sj = v->s[1][v->n - 1], lines = v->size;
+  if (lines == 0 || n == 0) return MOHO_OK;
   MOHO_TRY(cuda_room_of(on, &j.m));
   j.w = walk_of(v);
   j.n = n;
   j.sk = s1;
   j.x = v->p[1];
   j.out = v->p[0];
-  j.columns = v->d[v->n - 1] >= 8 && llabs(sj) < llabs(s1);
-  cut(v->size, n, j.columns, &j.pieces, &j.per);
+  j.columns = v->d[v->n - 1] >= SCAN_WIDE / 2 && llabs(sj) < llabs(s1);
+  int64_t want = (j.columns ? 4096 : 1024) / lines, most = (n + BLOCK - 1) / BLOCK;
+  j.pieces = want < 1 ? 1 : want < most ? want : most;
+  j.per = (n + j.pieces - 1) / j.pieces;
+  j.pieces = (n + j.per - 1) / j.per;
 #define BY_TYPE_ONE(n, T) CASE_##n: return scan_typed<T>(&j, s0);
   BY_TYPE(TYPES, v->t[1]);
 #undef BY_TYPE_ONE

@@ -164,7 +164,12 @@ template <class T> struct place_r {
   const T *x;
   bool largest;
   __device__ S start() const { return S{ T(), -1 }; }
-  __device__ void step(S &s, const int64_t *off, int64_t i) const { merge(s, S{ x[off[0]], i }); }
+  /* A thread's elements come in order: the first of equal ones stays. */
+  __device__ void step(S &s, const int64_t *off, int64_t i) const
+  {
+    T t = x[off[0]];
+    if ((largest ? t > s.m : t < s.m) || s.at < 0 || (t != t && s.m == s.m)) s = S{ t, i };
+  }
   __device__ void merge(S &a, const S &b) const { if (b.at >= 0 && op_beats(b.m, b.at, a.m, a.at, largest)) a = b; }
   __device__ slot slot_of(const S &s) const
   {

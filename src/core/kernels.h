@@ -111,6 +111,15 @@ typedef struct moho_stencil {
   double tap[MOHO_TAPS], begin[MOHO_EDGE][MOHO_EDGE], end[MOHO_EDGE][MOHO_EDGE];
 } moho_stencil;
 
+/* One of several stencils applied together: `factor` times s along the middle axis of (outer, n, inner), from element `from` of x on to
+   element `to` of y on. Real numbers for each element may multiply x before it (`before`) or its result (`after`): t is real then. */
+typedef struct moho_stencil_term {
+  const moho_stencil *s;
+  double factor;
+  int64_t n, inner, from, to;
+  const void *before, *after;
+} moho_stencil_term;
+
 /* Running sums: y[i] = sum over j < i of a[j] x[j] + diag x[i] with a[0] = first, else 1; the first y left out with `skip`.
    Reverse is the adjoint: y[j] = a[j] sum over i > j of x[i] + diag x[j], no x[0] with `skip`. n counts the longer side. */
 typedef struct moho_scan { bool reverse, skip; double first, diag; } moho_scan;
@@ -121,6 +130,10 @@ struct moho_axis_kernels {
                         const void *x, void *y);
   moho_status (*stencil)(moho_lane *on, moho_dtype t, const moho_stencil *s, moho_scalar alpha, bool add, int64_t outer, int64_t n,
                          int64_t inner, const void *x, void *y);
+  /* All terms over `size` elements, either to one y, in which they are added up, or each to its own. NULL where `stencil` and `diag`
+     one after the other are as good. */
+  moho_status (*stencils)(moho_lane *on, moho_dtype t, int count, const moho_stencil_term *terms, moho_scalar alpha, bool add, int64_t size,
+                          const void *x, void *y);
   /* y[i] (+)= alpha times the sum of x[k], |k - i| <= half, zeros outside. `work`: box_work bytes, aligned to MOHO_ALIGN. */
   moho_status (*box)(moho_lane *on, moho_dtype t, int64_t half, moho_scalar alpha, bool add, int64_t outer, int64_t n, int64_t inner,
                      const void *x, void *y, void *work);

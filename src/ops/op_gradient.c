@@ -34,14 +34,7 @@ static moho_status gradient_apply(moho_op *op, moho_lane *on, moho_dir dir, moho
                                   const moho_array *x, moho_array *y)
 {
   const gradient *a = (const gradient *)op;
-  int64_t size = moho_shape_size(&op->dom);
-  moho_array part;
-  for (int i = 0; i < op->dom.n; i++) {
-    moho_array_part(dir == MOHO_FWD ? y : x, i * size, &op->dom, &part);
-    if (dir == MOHO_FWD) MOHO_TRY(moho_deriv_apply(&a->d[i], on, dir, alpha, add, x, &part));
-    else MOHO_TRY(moho_deriv_apply(&a->d[i], on, dir, alpha, add || i > 0, &part, y));
-  }
-  return MOHO_OK;
+  return moho_derivs_apply(op->dom.n, a->d, NULL, dir == MOHO_ADJ, dir == MOHO_FWD, NULL, on, dir, alpha, add, x, y);
 }
 
 static const moho_param gradient_params[] = {

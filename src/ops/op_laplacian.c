@@ -32,11 +32,7 @@ static moho_status laplacian_apply(moho_op *op, moho_lane *on, moho_dir dir, moh
                                    const moho_array *x, moho_array *y)
 {
   const laplacian *a = (const laplacian *)op;
-  for (int i = 0; i < a->n; i++) {
-    moho_scalar w = { alpha.re * a->weight[i], alpha.im * a->weight[i] };
-    MOHO_TRY(moho_deriv_apply(&a->d[i], on, dir, w, add || i > 0, x, y));
-  }
-  return MOHO_OK;
+  return moho_derivs_apply(a->n, a->d, a->weight, false, false, NULL, on, dir, alpha, add, x, y);
 }
 
 static const moho_param laplacian_params[] = {

@@ -133,6 +133,32 @@ moho_status moho_deriv_apply(const moho_deriv *d, moho_lane *on, moho_dir dir, m
                                       moho_array_data(y));
 }
 
+bool moho_derivs_weighted(const moho_array *y) { return y->ctx->be->k->axis->stencils && !moho_dtype_complex(y->type); }
+
+moho_status moho_derivs_apply(int n, const moho_deriv *d, const double *weight, bool cut_in, bool cut_out, const moho_array *v, moho_lane *on,
+                              moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+{
+  const struct moho_axis_kernels *k = y->ctx->be->k->axis;
+  int64_t size = d->outer * d->n * d->inner;
+  moho_stencil_term term[MOHO_MAXDIM];
+  moho_shape s = { 1, { size } };
+  for (int i = 0; i < n && !k->stencils; i++) {
+    moho_array from, to;
+    moho_scalar w = { alpha.re * (weight ? weight[i] : 1), alpha.im * (weight ? weight[i] : 1) };
+    moho_array_part(x, cut_in ? i * size : 0, &s, &from);
+    moho_array_part(y, cut_out ? i * size : 0, &s, &to);
+    MOHO_TRY(moho_deriv_apply(&d[i], on, dir, w, add || (!cut_out && i > 0), &from, &to));
+  }
+  if (!k->stencils) return MOHO_OK;
+  size_t step = (size_t)size * moho_dtype_size(y->type);
+  for (int i = 0; i < n; i++) {
+    const char *own = v ? (const char *)moho_array_data(v) + (size_t)i * step : NULL;
+    term[i] = (moho_stencil_term){ &d[i].s[dir], d[i].scale * (weight ? weight[i] : 1), d[i].n, d[i].inner, cut_in ? i * size : 0,
+                                   cut_out ? i * size : 0, dir == MOHO_ADJ ? own : NULL, dir == MOHO_FWD ? own : NULL };
+  }
+  return k->stencils(on, y->type, n, term, alpha, add, size, moho_array_data(x), moho_array_data(y));
+}
+
 /* ---- lists of numbers and axes --------------------------------------------------------------- */
 
 moho_status moho_leaf_numbers(const char *arg, const moho_numbers *v, int n, double *out)
