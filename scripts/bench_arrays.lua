@@ -1,5 +1,6 @@
--- Speed of arrays on this machine: moho scripts/bench_arrays.lua [ELEMENTS [PYTHON]]. Each line: seconds, what that is of the memory
--- bandwidth measured in the same run (the faster of two copies), and NumPy's time over ours where PYTHON (python3) has NumPy.
+-- Speed of arrays on this machine: moho scripts/bench_arrays.lua [ELEMENTS [PYTHON [LIBRARY]]]. Each line: seconds, what that is of the memory
+-- bandwidth measured in the same run (the faster of two copies), and NumPy's time over ours where PYTHON (python3) has it; on a card with
+-- LIBRARY cupy.
 -- The worst comes first.
 local moho = require "moho"
 
@@ -58,7 +59,7 @@ local cases = {
 
 local numpy = {}
 local script = arg[0]:gsub("[^/]*$", "") .. "bench_arrays.py"
-local p = device == "cpu" and io.popen(("%s %s %d 2>/dev/null"):format(python, script, n))
+local p = (device == "cpu" or arg[3]) and io.popen(("%s %s %d %s 2>/dev/null"):format(python, script, n, arg[3] or "numpy"))
 if p then
   for line in p:lines() do
     local name, t = line:match("^(.-)\t(.*)$")

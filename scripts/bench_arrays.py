@@ -1,16 +1,23 @@
 #!/usr/bin/env python3
-"""The cases of bench_arrays.lua in NumPy: bench_arrays.py ELEMENTS prints a name and the best of seven times, in seconds, a line."""
+"""The cases of bench_arrays.lua in NumPy: bench_arrays.py ELEMENTS [cupy] prints a name and the best of seven times, in seconds, a line."""
 import sys
 import time
 
-import numpy as np
+if sys.argv[2:] == ["cupy"]:
+    import cupy as np
+    wait = np.cuda.Device().synchronize
+else:
+    import numpy as np
+
+    def wait():
+        pass
 
 n = int(sys.argv[1])
 rows = int(n ** 0.5)
 g = np.random.default_rng(1)
-a, b = g.standard_normal(n, np.float32), g.standard_normal(n, np.float32)
+a, b = g.standard_normal(n, dtype=np.float32), g.standard_normal(n, dtype=np.float32)
 c = np.zeros(n, np.float32)
-z = (g.standard_normal(n // 2, np.float32) + 1j * g.standard_normal(n // 2, np.float32)).astype(np.complex64)
+z = (g.standard_normal(n // 2, dtype=np.float32) + 1j * g.standard_normal(n // 2, dtype=np.float32)).astype(np.complex64)
 w = z[::-1].copy()
 m = a[:rows * rows].reshape(rows, rows)
 d = np.zeros((rows, rows), np.float32)
@@ -21,8 +28,10 @@ def best(f):
     f()
     t = []
     for _ in range(7):
+        wait()
         t0 = time.perf_counter()
         f()
+        wait()
         t.append(time.perf_counter() - t0)
     return min(t)
 
@@ -49,11 +58,11 @@ CASES = [
     ("sqrt(abs), out", lambda: np.sqrt(np.abs(a, out=c), out=c)),
     ("exp, out", lambda: np.exp(a, out=c)),
     ("sin, out", lambda: np.sin(a, out=c)),
-    ("sum", lambda: a.sum(dtype=f64)),
-    ("norm", lambda: np.linalg.norm(a)),
-    ("max", lambda: a.max()),
-    ("argmax", lambda: a.argmax()),
-    ("std", lambda: a.std()),
+    ("sum", lambda: float(a.sum(dtype=f64))),
+    ("norm", lambda: float(np.linalg.norm(a))),
+    ("max", lambda: float(a.max())),
+    ("argmax", lambda: int(a.argmax())),
+    ("std", lambda: float(a.std())),
     ("sum along the last axis", lambda: m.sum(axis=1, dtype=f64)),
     ("sum along the first axis", lambda: m.sum(axis=0, dtype=f64)),
     ("max along the last axis", lambda: m.max(axis=1)),
