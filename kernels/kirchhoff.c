@@ -29,7 +29,7 @@ static void cpu_kirchhoff_free(moho_kirchhoff *k)
   if (!k) return;
   free(k->corner), free(k->tile), free(k->shift), free(k->bad);
   free(k->pos[0]), free(k->cell[0]), free(k->offset_weight);
-  free(k->first), free(k->rec), free(k->row);
+  free(k->first), free(k->rec), free(k->row), free(k->run);
   free(k->batch), free(k->lane_row);
   free(k->vel);
   for (int i = 0; i < 2; i++) moho_array_unref(k->trav[i]), moho_array_unref(k->amp[i]);
@@ -118,8 +118,8 @@ static moho_status describe(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   k->slots = omp_get_num_procs() > moho_threads(0) ? omp_get_num_procs() : moho_threads(0);
   size_t side = (size_t)k->nside;
   k->vel = copy(d->vel, (size_t)d->nvel * sizeof *d->vel);
-  k->pos[0] = malloc((side ? side : 1) * 3 * sizeof(double));
-  k->cell[0] = malloc((side ? side : 1) * 2 * sizeof(double));
+  k->pos[0] = malloc((side * 3 + 8) * sizeof(double));
+  k->cell[0] = malloc((side * 2 + 8) * sizeof(double));
   if (!k->vel || !k->pos[0] || !k->cell[0]) return moho_fail(MOHO_ENOMEM, "out of memory for %zu positions", side);
   for (int i = 0; i < 3; i++) {
     k->pos[i] = k->pos[0] + (size_t)i * side;

@@ -16,7 +16,7 @@ typedef struct adjoint_work {
   kir_rows r;                           /* of the tile, when tables are not kept          */
   kir_geo *geo;
   traces whole, part; /* of a source: seen by the tile whole, and under weights of their own */
-  uint8_t *in;        /* how each of a source's traces meets the tile   */
+  int64_t *in;                          /* how each of a source's traces meets the tile   */
   uint8_t *lit;       /* receivers that have weights in the tile        */
 } adjoint_work;
 
@@ -29,7 +29,7 @@ static adjoint_work adjoint_scratch(const moho_kirchhoff *k, char **work)
   size_t n = (size_t)k->most;
   w.whole.rec = (int32_t *)take(work, n * sizeof(int32_t)), w.whole.row = (int64_t *)take(work, n * sizeof(int64_t));
   w.part.rec = (int32_t *)take(work, n * sizeof(int32_t)), w.part.row = (int64_t *)take(work, n * sizeof(int64_t));
-  w.in = (uint8_t *)take(work, n);
+  w.in = (int64_t *)take(work, (n + 8) * sizeof *w.in);
   w.lit = (uint8_t *)take(work, (size_t)k->nr);
   return w;
 }
@@ -275,10 +275,10 @@ static void choose_traces(const tile_sum *q, int64_t s, traces *whole, traces *p
   whole->n = 0;
   if (!lit) return;
   *whole = w->whole, *part = w->part;
-  if (k->aperture) classify(k, &q->box, s, rec, n, w->in);
+  if (k->aperture) classify(k, &q->box, s, rec, n, k->run[s], w->in);
   int64_t a = 0, b = 0;
   for (int64_t e = 0; e < n; e++) {
-    int in = k->aperture ? w->in[e] : ALL;
+    int64_t in = k->aperture ? w->in[e] : ALL;
     if (k->parts && !w->lit[rec[e]]) in = NONE;
     whole->rec[a] = rec[e], whole->row[a] = row[e];
     part->rec[b] = rec[e], part->row[b] = row[e];

@@ -16,25 +16,58 @@ static kir_box both_boxes(const kir_box *a, const kir_box *b)
   return c;
 }
 
+enum { D = L / 2 };                     /* traces looked at together: doubles of a vector        */
+typedef double vd __attribute__((vector_size(8 * D)));
+typedef int64_t vl __attribute__((vector_size(8 * D)));
+
+static inline vd v_larger(vd a, vd b)
+{
+  vl m = a > b;
+  return (vd)((m & (vl)a) | (~m & (vl)b));
+}
+static inline vd v_size(vd a) { return (vd)((vl)a & INT64_MAX); }
+
+/* Values of D receivers from rec[i] on: as they lie where the list is a run of neighbours. */
+static inline vd v_of(const double *value, const int32_t *rec, int64_t i, int64_t n, bool run)
+{
+  vd v;
+  if (run)
+    memcpy(&v, value + rec[0] + i, sizeof v); /* the plan has as much behind its last receiver */
+  else
+    for (int j = 0; j < D; j++) v[j] = value[rec[i + j < n ? i + j : n - 1]];
+  return v;
+}
+
+static inline void v_put(int64_t *in, vl none, vl all)
+{
+  vl was;
+  memcpy(&was, in, sizeof was);
+  was &= ~none & (SOME | (all & ALL));
+  memcpy(in, &was, sizeof was);
+}
+
 /* The lateral distance of midpoint and point over depth, by bounds with a margin for rounding: what they leave open is
    decided point by point. */
 static void classify_lateral(const moho_kirchhoff *k, const kir_box *b, int64_t s, const int32_t *rec, int64_t n,
-                             uint8_t *in)
+                             bool run, int64_t *in)
 {
   enum { Y, X, Z };
   const bool time = k->mode == MOHO_KIRCHHOFF_TIME;
-  const double ys = k->pos[Y][s], xs = k->pos[X][s], zs = k->pos[Z][s], more = 1 + 1e-12, dz = k->d[Z];
-  const double *py = k->pos[Y] + k->roff, *px = k->pos[X] + k->roff, *pz = k->pos[Z] + k->roff;
-  const double ylo = b->lo[Y], yhi = b->hi[Y], xlo = b->lo[X], xhi = b->hi[X], zlo = b->lo[Z], zhi = b->hi[Z];
-  for (int64_t i = 0; i < n; i++) {
-    double y = (ys + py[rec[i]]) / 2, x = (xs + px[rec[i]]) / 2, z = (zs + pz[rec[i]]) / 2;
-    double ny = larger(larger(ylo - y, y - yhi), 0), nx = larger(larger(xlo - x, x - xhi), 0);
-    double fy = larger(y - ylo, yhi - y), fx = larger(x - xlo, xhi - x);
-    double deeplo = time ? b->deeplo : larger(zlo - z, dz), deephi = time ? b->deephi : larger(zhi - z, dz);
-    double most = k->lateral.max * deephi * more, least = k->lateral.min * deeplo;
-    int none = (deephi > 0) & (nx * nx + ny * ny > most * most);
-    int all = (least > 0) & ((fx * fx + fy * fy) * more * more < least * least);
-    in[i] = (uint8_t)(in[i] & (none ? NONE : all ? ALL : SOME));
+  const double *py = k->pos[Y] + k->roff, *px = k->pos[X] + k->roff, *pz = k->pos[Z] + k->roff, more = 1 + 1e-12;
+  const vd zero = {0}, dz = zero + k->d[Z];
+  for (int64_t i = 0; i < n; i += D) {
+    vd x = (k->pos[X][s] + v_of(px, rec, i, n, run)) / 2, z = (k->pos[Z][s] + v_of(pz, rec, i, n, run)) / 2;
+    vd nx = v_larger(v_larger(b->lo[X] - x, x - b->hi[X]), zero), fx = v_larger(x - b->lo[X], b->hi[X] - x);
+    vd near = nx * nx, far = fx * fx;
+    if (k->three) {
+      vd y = (k->pos[Y][s] + v_of(py, rec, i, n, run)) / 2;
+      vd ny = v_larger(v_larger(b->lo[Y] - y, y - b->hi[Y]), zero), fy = v_larger(y - b->lo[Y], b->hi[Y] - y);
+      near += ny * ny, far += fy * fy;
+    }
+    vd deeplo = time ? zero + b->deeplo : v_larger(b->lo[Z] - z, dz),
+       deephi = time ? zero + b->deephi : v_larger(b->hi[Z] - z, dz);
+    vd most = k->lateral.max * deephi * more, least = k->lateral.min * deeplo;
+    v_put(in + i, (deephi > zero) & (near > most * most), (least > zero) & (far * more * more < least * least));
   }
 }
 
@@ -45,22 +78,28 @@ static inline double offset_cells(const moho_kirchhoff *k, int64_t s, int64_t r)
 }
 
 static void classify_offset(const moho_kirchhoff *k, const kir_box *b, int64_t s, const int32_t *rec, int64_t n,
-                            uint8_t *in)
+                            bool run, int64_t *in)
 {
   const double top = (double)b->top + 1, bottom = (double)b->bottom + 1;
   const double max = k->offset.max, whole = k->offset.hard ? max : k->offset.min;
-  for (int64_t i = 0; i < n; i++) {
-    double cells = offset_cells(k, s, rec[i]);
-    in[i] = (uint8_t)(in[i] & (cells / bottom >= max ? NONE : cells / top < whole ? ALL : SOME));
+  for (int64_t i = 0; i < n; i += D) {
+    vd cells;
+    if (k->three)
+      for (int j = 0; j < D; j++) cells[j] = offset_cells(k, s, rec[i + j < n ? i + j : n - 1]);
+    else
+      cells = v_size(k->cell[1][s] - v_of(k->cell[1] + k->roff, rec, i, n, run));
+    v_put(in + i, cells / bottom >= max, cells / top < whole);
   }
 }
 
-/* How the limits of source s and each receiver meet the box. */
-static void classify(const moho_kirchhoff *k, const kir_box *b, int64_t s, const int32_t *rec, int64_t n, uint8_t *in)
+/* How the limits of source s and each receiver meet the box; run: the receivers are moho_kir_run. `in` has room for
+   whole vectors. */
+static void classify(const moho_kirchhoff *k, const kir_box *b, int64_t s, const int32_t *rec, int64_t n, bool run,
+                     int64_t *in)
 {
-  memset(in, ALL, (size_t)n);
-  if (k->offset.on) classify_offset(k, b, s, rec, n, in);
-  if (k->lateral.on) classify_lateral(k, b, s, rec, n, in);
+  for (int64_t i = 0; i < (n + D - 1) / D * D; i++) in[i] = ALL;
+  if (k->offset.on) classify_offset(k, b, s, rec, n, run, in);
+  if (k->lateral.on) classify_lateral(k, b, s, rec, n, run, in);
 }
 
 /* w times the weights of the trace's offset: the same along a row of points. In 2-D cells are whole numbers, and the
@@ -172,12 +211,12 @@ static void leg_weights(const moho_kirchhoff *k, const kir_rows *rows, int64_t i
 static int whole_weight(const moho_kirchhoff *k, const kir_rows *rows, const kir_geo *g, int64_t is, int64_t ir,
                         int64_t s, int64_t r, double *w)
 {
-  uint8_t in = ALL;
+  int64_t in[D] = {ALL};
   int32_t rec = (int32_t)r;
   if (k->parts && !(rows->lit[is] && rows->lit[ir])) return NONE;
-  if (k->aperture) classify(k, &g->box, s, &rec, 1, &in);
-  if (in == NONE || (in == ALL && !k->parts)) return in;
-  if (in == SOME)
+  if (k->aperture) classify(k, &g->box, s, &rec, 1, false, in);
+  if (in[0] == NONE || (in[0] == ALL && !k->parts)) return (int)in[0];
+  if (in[0] == SOME)
     aperture(k, g, s, r, w);
   else
     for (int l = 0; l < L; l++) w[l] = 1;

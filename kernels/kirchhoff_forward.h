@@ -296,14 +296,13 @@ static int weigh(const tile_spread *q, int which)
 {
   const moho_kirchhoff *k = q->k;
   const kir_batch *b = q->b;
-  uint8_t in[KIR_LANES];
-  int all = ALL, some = NONE;
-  if (!b->mixed) classify(k, &q->box, b->src[which], b->rec, b->n, in);
+  int64_t in[KIR_LANES + 8], all = ALL, some = NONE;
+  if (!b->mixed) classify(k, &q->box, b->src[which], b->rec, b->n, moho_kir_run(b->rec, b->n), in);
   for (int l = 0; l < b->n; l++) {
-    if (b->mixed) classify(k, &q->box, b->src[l], b->rec + l, 1, in + l);
+    if (b->mixed) classify(k, &q->box, b->src[l], b->rec + l, 1, false, in + l);
     all &= in[l], some |= in[l];
   }
-  if (some == NONE || all == ALL) return some & all;
+  if (some == NONE || all == ALL) return (int)(some & all);
   for (int a = 0; a < q->n; a++) {
     vf row[L];
     for (int l = 0; l < L; l++) row[l] = f_all(l < b->n && in[l] == ALL ? 1 : 0);

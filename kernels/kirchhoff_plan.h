@@ -57,6 +57,7 @@ struct moho_kirchhoff {
   int64_t ns, nr, nside, roff;          /* receiver r is side roff + r                            */
   double *pos[3];                       /* of the sides                                           */
   int64_t ntraces, *first;              /* traces of source s: first[s] .. first[s+1]-1           */
+  uint8_t *run;                         /* of source s: its receivers are a run            */
   int64_t most;                         /* traces of one source, at most                          */
   int32_t *rec;                         /* their receivers, and rows of data                      */
   int64_t *row;
@@ -132,6 +133,13 @@ extern const kir_isa moho_kir_avx2, moho_kir_avx512;
 /* kirchhoff_patch.c */
 void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g);
 moho_status moho_kir_patches(moho_kirchhoff *k, bool small_tiles);
+/* Receivers that follow one another, each once. */
+static inline bool moho_kir_run(const int32_t *rec, int64_t n)
+{
+  bool run = n > 0 && rec[n - 1] - rec[0] == n - 1;
+  for (int64_t i = 1; i < n && run; i++) run = rec[i] == rec[i - 1] + 1;
+  return run;
+}
 /* kirchhoff_traces.c */
 moho_status moho_kir_traces(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
 

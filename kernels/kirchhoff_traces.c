@@ -12,7 +12,8 @@ static moho_status by_source(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   k->first = calloc((size_t)d->ns + 2, sizeof *k->first);
   k->rec = malloc((size_t)(n ? n : 1) * sizeof *k->rec);
   k->row = malloc((size_t)(n ? n : 1) * sizeof *k->row);
-  if (!k->first || !k->rec || !k->row)
+  k->run = malloc((size_t)d->ns + 1);
+  if (!k->first || !k->rec || !k->row || !k->run)
     return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)n);
   for (int64_t i = 0; i < n; i++) k->first[(d->isrc ? d->isrc[i] : i / d->nr) + 2]++;
   for (int64_t s = 0; s < d->ns; s++) k->first[s + 2] += k->first[s + 1];
@@ -49,6 +50,7 @@ static moho_status sort_traces(moho_kirchhoff *k)
     for (int64_t i = 0; i < n; i++) list[i] = (one){ k->rec[a + i], k->row[a + i] };
     qsort(list, (size_t)n, sizeof *list, by_receiver);
     for (int64_t i = 0; i < n; i++) k->rec[a + i] = list[i].rec, k->row[a + i] = list[i].row;
+    k->run[s] = moho_kir_run(k->rec + a, n);
   }
   free(list);
   return MOHO_OK;
