@@ -28,7 +28,7 @@ static void cpu_kirchhoff_free(moho_kirchhoff *k)
 {
   if (!k) return;
   free(k->corner), free(k->tile), free(k->shift), free(k->bad);
-  free(k->pos[0]), free(k->cell[0]), free(k->offset_weight);
+  free(k->pos[0]), free(k->cell[0]), free(k->offset_weight), free(k->offset_quick);
   free(k->first), free(k->rec), free(k->row), free(k->run);
   free(k->batch), free(k->lane_row);
   free(k->vel);
@@ -64,13 +64,18 @@ static moho_status prepare_apertures(moho_kirchhoff *k)
   for (int64_t i = 0; i < k->nside; i++)
     most = (int64_t)fmin(fmax((double)most, 2 * fabs(k->cell[1][i] - k->cell[1][0]) + 1), 1e9);
   if (cells > most) cells = most;
-  k->offset_weight = malloc((size_t)(cells + 1) * (size_t)k->n[2] * sizeof(double));
-  if (!k->offset_weight)
+  size_t all = (size_t)(cells + 1) * (size_t)k->n[2];
+  k->offset_weight = malloc(all * sizeof(double));
+  k->offset_quick = calloc(all + KIR_LANES, sizeof(float));
+  if (!k->offset_weight || !k->offset_quick)
     return moho_fail(MOHO_ENOMEM, "out of memory for weights of %" PRId64 " offsets at %" PRId64 " depths", cells,
                      k->n[2]);
-  for (int64_t c = 0; c <= cells; c++)
-    for (int64_t z = 0; z < k->n[2]; z++)
-      k->offset_weight[c * k->n[2] + z] = kir_taper(k->offset, k->steps, (double)c / (double)(z + 1));
+  for (int64_t c = 0, i = 0; c <= cells; c++)
+    for (int64_t z = 0; z < k->n[2]; z++, i++) {
+      k->offset_weight[i] = kir_taper(k->offset, k->steps, (double)c / (double)(z + 1));
+      k->offset_quick[i] = (float)k->offset_weight[i];
+    }
+  for (int l = 0; l < k->lanes; l++) k->lane_z[l] = (uint32_t)(l / (k->p[0] * k->p[1]));
   return MOHO_OK;
 }
 

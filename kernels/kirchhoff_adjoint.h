@@ -16,7 +16,7 @@ typedef struct adjoint_work {
   kir_rows r;                           /* of the tile, when tables are not kept          */
   kir_geo *geo;
   traces whole, part; /* of a source: seen by the tile whole, and under weights of their own */
-  int64_t *in;                          /* how each of a source's traces meets the tile   */
+  int64_t *in;        /* how each of a source's traces meets the tile   */
   uint8_t *lit;       /* receivers that have weights in the tile        */
 } adjoint_work;
 

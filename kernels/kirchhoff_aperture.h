@@ -16,7 +16,7 @@ static kir_box both_boxes(const kir_box *a, const kir_box *b)
   return c;
 }
 
-enum { D = L / 2 };                     /* traces looked at together: doubles of a vector        */
+enum { D = L / 2 }; /* traces looked at together: doubles of a vector        */
 typedef double vd __attribute__((vector_size(8 * D)));
 typedef int64_t vl __attribute__((vector_size(8 * D)));
 
@@ -170,17 +170,21 @@ static bool quick_lateral(const moho_kirchhoff *k, const kir_geo *g, const doubl
 static vf aperture_float(const moho_kirchhoff *k, const kir_geo *g, int64_t s, int64_t r)
 {
   double wide[KIR_LANES], middle[3];
-  vf w = f_all(1);
-  if (k->lateral.on) middle_of(k, s, r, middle);
-  if (k->lateral.on && k->blur < 0.05 && quick_lateral(k, g, middle, &w)) {
-    if (!k->offset.on) return w;
-    for (int l = 0; l < L; l++) wide[l] = 1;
-    offset_weights(k, g, s, r, wide);
-  } else {
-    w = f_all(1);
-    aperture(k, g, s, r, wide);
+  vf w = f_all(1), own;
+  if (k->lateral.on) {
+    middle_of(k, s, r, middle);
+    if (!(k->blur < 0.05 && quick_lateral(k, g, middle, &w))) {
+      for (int l = 0; l < L; l++) wide[l] = 1;
+      lateral_weights(k, g, middle, wide);
+      for (int l = 0; l < L; l++) w[l] = (float)wide[l];
+    }
   }
-  vf own;
+  if (!k->offset.on) return w;
+  if (!k->three)
+    return w *
+           f_pick(f_load(k->offset_quick + (int64_t)offset_cells(k, s, r) * k->n[2] + g->row[0]), u_load(k->lane_z));
+  for (int l = 0; l < L; l++) wide[l] = 1;
+  offset_weights(k, g, s, r, wide);
   for (int l = 0; l < L; l++) own[l] = (float)wide[l];
   return w * own;
 }

@@ -73,9 +73,11 @@ struct moho_kirchhoff {
   bool three, dynamic;
   moho_kirchhoff_limit angle, offset, lateral;
   double eps, steps[KIR_STEPS];
-  double quick, blur;    /* steps of the lateral taper per ratio; what floats may be wrong by, in steps */
-  float quick_steps[32]; /* and 0 behind them                                      */
-  double *offset_weight; /* 2-D: [cells][row along z]                              */
+  double quick, blur;         /* steps of the lateral taper per ratio; what floats may be wrong by, in steps */
+  float quick_steps[32];      /* and 0 behind them                                      */
+  double *offset_weight;      /* 2-D: [cells][row along z]                              */
+  float *offset_quick;        /* the same, readable as vectors                          */
+  uint32_t lane_z[KIR_LANES]; /* row of a patch that a lane is in                       */
   moho_array *amp[2];
   int parts;                            /* numbers of a leg's weight, 0 to 3                      */
   double *cell[2];                      /* of the sides: cells along y and x from the first point */

@@ -1,5 +1,5 @@
 """Times PyLops' Kirchhoff operator on a problem of bench.lua, for scripts/bench and scripts/bench-cuda:
-bench-pylops.py [ENGINE [PROBLEM]].
+bench-pylops.py [ENGINE [PROBLEM [dynamic]]].
 
 Prints "pylops DIRECTION MEDIAN LEAST SUSTAINED" a line, as bench.lua does. Tables in float32, as ours, and with the
 cuda engine on the device from the start (PyLops would send them again at every call); the first call compiles and is
@@ -25,6 +25,7 @@ PROBLEMS = {                            # nx, nz, ns, nr, nt, runs
 
 
 def main():
+    dynamic = sys.argv[3:] == ["dynamic"]
     engine = sys.argv[1] if len(sys.argv) > 1 else "numba"
     nx, nz, ns, nr, nt, runs = PROBLEMS[sys.argv[2] if len(sys.argv) > 2 else "cpu"]
     x, z, t = 10.0 * np.arange(nx), 10.0 * np.arange(nz), 0.004 * np.arange(nt)
@@ -32,7 +33,8 @@ def main():
     recs = np.vstack((np.linspace(5, x[-1] - 5, nr), np.full(nr, 20.0)))
     wav = np.zeros(21, np.float32)
     wav[10] = 1
-    op = Kirchhoff(z, x, t, srcs, recs, 2000.0, wav, 10, mode="analytic", engine=engine, dtype="float32")
+    op = Kirchhoff(z, x, t, srcs, recs, 2000.0, wav, 10, mode="analytic", engine=engine, dtype="float32",
+                   dynamic=dynamic, angleaperture=70.0)
     if engine == "cuda":
         import cupy as xp
 
@@ -43,7 +45,8 @@ def main():
 
         def sync():
             pass
-    for table in ("trav_srcs", "trav_recs"):
+    tables = ("amp_srcs", "amp_recs", "angle_srcs", "angle_recs") if dynamic else ()
+    for table in ("trav_srcs", "trav_recs", *tables):
         setattr(op, table, xp.asarray(np.ascontiguousarray(getattr(op, table), np.float32)))
     rng = np.random.default_rng(1)
     m = xp.asarray(rng.standard_normal(nx * nz).astype(np.float32))

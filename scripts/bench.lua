@@ -1,5 +1,6 @@
 -- Times the Kirchhoff operator on one problem, for scripts/bench and scripts/bench-cuda:
--- bench.lua [dtype [device [problem [wavelet]]]], the wavelet being one spike among 21 samples or a Ricker of so many.
+-- bench.lua [dtype [device [problem [wavelet [dynamic]]]]], the wavelet being one spike among 21 samples or a Ricker of so
+-- many; dynamic: weights with an angle aperture of 70.
 -- Prints "moho DIRECTION MEDIAN LEAST SUSTAINED" a line, seconds of an application: of single ones, and of one after
 -- another for half a second. An update is one (source, receiver, image point).
 local moho = require "moho"
@@ -30,6 +31,7 @@ local K = moho.kirchhoff{
   x = line(0, 10 * (nx - 1), nx), z = line(0, 10 * (nz - 1), nz), t = line(0, 0.004 * (nt - 1), nt), vel = 2000,
   srcs = at_depth(line(0, 10 * (nx - 1), ns), 10), recs = at_depth(line(5, 10 * (nx - 1) - 5, nr), 20),
   wav = wav, wavcenter = math.floor((#wav + 1) / 2), dtype = dtype, device = device,
+  dynamic = arg[5] == "dynamic", angleaperture = arg[5] == "dynamic" and 70,
 }
 local m, d = moho.rng(1):normal(K.dims, dtype):to(device), moho.rng(2):normal(K.dimsd, dtype):to(device)
 
