@@ -3,7 +3,8 @@
 
    Threads own whole rows and all rows are computed alike: the result has the same bits for any number of threads.
    FFTW's real transforms of odd sizes are slower than its complex ones; those rows go as complex ones. Sizes with large
-   prime factors, which FFTW's estimate does not serve well (1501 = 19 x 79 samples are usual), go Bluestein's way. */
+   prime factors, which FFTW's estimate does not serve well (1501 = 19 x 79 samples are usual), go Bluestein's way, two
+   real rows in one. */
 
 #include <limits.h>
 #include <math.h>
@@ -23,6 +24,7 @@ enum {
 typedef struct rows {
   fft_pass pass;
   bool whole;        /* real rows that go as complex ones */
+  bool two;          /* real rows that go in pairs, Bluestein's way */
   int64_t m;         /* samples of Bluestein's convolution, 0: FFTW takes the size itself */
   int64_t width;     /* rows together */
   size_t row, slot;  /* bytes of one of a row's two buffers, and of a thread's part of the work area */
@@ -58,7 +60,8 @@ static int team(int64_t units, int64_t cost)
 static size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
 /* A fast size from `least` on: FFTW's estimate takes 0.7 ns a sample for 2^a and 5 2^a, and half as much again for 3 2^a
-   and 15 2^a (single precision, 128 to 2048 samples); other products of 2, 3 and 5 take twice as much and more. */
+   and 15 2^a (single precision, 128 to 2048 samples); other products of 2, 3 and 5 take twice as much and more. From
+   4096 samples on the buffers leave the first cache. */
 static int64_t chirp_size(int64_t least)
 {
   static const struct { int64_t factor; double weight; } kinds[] = { { 1, 1 }, { 5, 1 }, { 3, 1.4 }, { 15, 1.5 } };
@@ -67,7 +70,7 @@ static int64_t chirp_size(int64_t least)
   for (int k = 0; k < 4; k++) {
     int64_t m = kinds[k].factor;
     while (m < least) m *= 2;
-    double c = (double)m * log2((double)m) * kinds[k].weight;
+    double c = (double)m * log2((double)m) * kinds[k].weight * (m < 4096 ? 1 : 1.3);
     if (c < cost) cost = c, best = m;
   }
   return best;
@@ -79,17 +82,17 @@ static int64_t chirp_size(int64_t least)
 static int64_t bluestein_size(int64_t n, bool real)
 {
   double own = 0;
-  int64_t rest = n, m = chirp_size(n + (real ? n / 2 + 1 : n) - 1);
+  int64_t rest = n, m = chirp_size(2 * n - 1);
   for (int64_t p = 2; rest > 1; p = p * p > rest ? rest : p + 1)
     for (; rest % p == 0; rest /= p) own += p <= 13 ? log2((double)p) : p < 73 ? 3.0 * (double)p : 220;
   if (real && n % 2 == 0) own /= 2;      /* half a complex transform */
-  return own > 3.5 * (double)m / (double)n * log2((double)m) ? m : 0;
+  return own > (real ? 2 : 3.5) * (double)m / (double)n * log2((double)m) ? m : 0;     /* two real rows share them */
 }
 
 /* The chirp, and the spectrum of its conjugate over m samples, in double and then in the rows' type. */
 static bool make_chirp(rows *r, bool single)
 {
-  int64_t n = r->pass.nfft, m = r->m, bins = r->pass.kind == FFT_CC ? n : n / 2 + 1;
+  int64_t n = r->pass.nfft, m = r->m;
   size_t size = single ? 8 : 16;
   double *c = fftw_malloc((size_t)n * 2 * sizeof *c);
   fftw_complex *v = fftw_malloc((size_t)m * sizeof *v), *s = fftw_malloc((size_t)m * sizeof *s);
@@ -102,7 +105,7 @@ static bool make_chirp(rows *r, bool single)
     for (int64_t k = 0, square = 0; k < n; square = (square + 2 * k + 1) % (2 * n), k++) { /* k^2 modulo 2 n, exactly */
       double a = M_PI * (double)square / (double)n, re = cos(a), im = sin(a);
       c[2 * k] = re, c[2 * k + 1] = -im;
-      if (k < bins) v[k][0] = re, v[k][1] = im;
+      v[k][0] = re, v[k][1] = im;
       if (k) v[m - k][0] = re, v[m - k][1] = im;
     }
     fftw_execute(plan);
@@ -128,6 +131,8 @@ static moho_status make_rows(rows *r, const fft_pass *s, bool single)
   r->width = 2 * LINE / (int64_t)size;
   while (r->width > 1 && 2 * (size_t)r->width * r->row > BLOCK) r->width /= 2;
   if (r->width > s->inner) r->width = s->inner > 0 ? s->inner : 1;
+  r->two = r->m && s->kind != FFT_CC;
+  if (r->two && r->width < 2) r->width = 2;
   r->slot = 2 * (size_t)r->width * r->row + 2 * (size_t)r->m * size;
   r->slots = omp_get_num_procs() > moho_threads(0) ? omp_get_num_procs() : moho_threads(0);
   size_t half = r->m ? (size_t)r->m * size : r->row;

@@ -105,32 +105,93 @@ static MOHO_WIDE void NAME(chirp)(const REAL *x, const REAL *c, REAL sign, int64
   }
 }
 
-static MOHO_WIDE void NAME(chirp_in)(const REAL *x, const REAL *c, int64_t n, REAL *y)
-{
-#pragma omp simd
-  for (int64_t k = 0; k < n; k++) y[2 * k] = x[k] * c[2 * k], y[2 * k + 1] = x[k] * c[2 * k + 1];
-}
-
-static MOHO_WIDE void NAME(chirp_out)(const REAL *x, const REAL *c, int64_t n, REAL *y)
-{
-#pragma omp simd
-  for (int64_t k = 0; k < n; k++) y[k] = x[2 * k] * c[2 * k] + x[2 * k + 1] * c[2 * k + 1];
-}
-
+/* n samples of x times the chirp to y, through u; x, y and u + 2 m may be one. */
 static void NAME(bluestein)(const rows *p, bool back, const REAL *x, REAL *y, REAL *u)
 {
-  const bool real = p->pass.kind != FFT_CC;
-  const int64_t n = p->pass.nfft, m = p->m, bins = real ? n / 2 + 1 : n, in = back ? bins : n;
+  const int64_t n = p->pass.nfft, m = p->m;
   const REAL sign = back ? -1 : 1;
   REAL *v = u + 2 * m;
-  if (real && !back) NAME(chirp_in)(x, p->chirp, n, u);
-  else NAME(chirp)(x, p->chirp, sign, in, u);
-  memset(u + 2 * in, 0, (size_t)(2 * (m - in)) * sizeof *u);
+  NAME(chirp)(x, p->chirp, sign, n, u);
+  memset(u + 2 * n, 0, (size_t)(2 * (m - n)) * sizeof *u);
   FFTW(execute_dft)(p->fwd, (FFTW(complex) *)u, (FFTW(complex) *)v);
   NAME(chirp)(v, p->spectrum, sign, m, v);
   FFTW(execute_dft)(p->bwd, (FFTW(complex) *)v, (FFTW(complex) *)u);
-  if (real && back) NAME(chirp_out)(u, p->chirp, n, y);
-  else NAME(chirp)(u, p->chirp, sign, bins, y);
+  NAME(chirp)(u, p->chirp, sign, n, y);
+}
+
+/* What a real row's spectrum becomes: half of it with factors, or all of it. */
+static void NAME(half_out)(const rows *p, REAL *s)
+{
+  const int64_t n = p->pass.nfft;
+  if (p->pass.kind == FFT_HALF) {
+    const REAL root = (REAL)1.4142135623730950488;
+#pragma omp simd
+    for (int64_t k = 2; k < 2 + (n - 1) / 2 * 2; k++) s[k] *= root;
+  } else if (p->pass.kind == FFT_FULL && !p->whole) {
+    for (int64_t k = n / 2 + 1; k < n; k++) s[2 * k] = s[2 * (n - k)], s[2 * k + 1] = -s[2 * (n - k) + 1];
+  }
+}
+
+/* The adjoint of real input is the real part of the transform back. Even sizes and pairs take it from a half spectrum, in
+   which the first and the middle bin are real, and the others count twice. */
+static void NAME(half_in)(const rows *p, REAL *a)
+{
+  const int64_t n = p->pass.nfft, half = (n - 1) / 2;
+  if (p->pass.kind == FFT_HALF) {
+    const REAL root = (REAL)(p->whole ? 1.4142135623730950488 : 0.70710678118654752440);
+#pragma omp simd
+    for (int64_t k = 2; k < 2 + 2 * half; k++) a[k] *= root;
+  } else if (p->pass.kind == FFT_FULL && !p->whole) {
+    const REAL part = (REAL)0.5;
+    for (int64_t k = 1; k <= half; k++) {
+      a[2 * k] = part * (a[2 * k] + a[2 * (n - k)]);
+      a[2 * k + 1] = part * (a[2 * k + 1] - a[2 * (n - k) + 1]);
+    }
+  }
+}
+
+/* Two real rows as the real and the imaginary part of one; their spectra are its parts that are symmetric with the
+   conjugate and against it. A row without another goes with itself. */
+static MOHO_WIDE REAL *NAME(two_forward)(const rows *p, const REAL *a0, const REAL *a1, REAL *u)
+{
+  const int64_t n = p->pass.nfft, ld = (int64_t)(p->row / sizeof *u);
+  REAL *b0 = (REAL *)a0 + ld, *b1 = (REAL *)a1 + ld;
+  REAL *z = u + 2 * p->m;
+#pragma omp simd
+  for (int64_t k = 0; k < n; k++) z[2 * k] = a0[k], z[2 * k + 1] = a1[k];
+  NAME(bluestein)(p, false, z, z, u);
+  b0[0] = z[0], b0[1] = 0;
+  b1[0] = z[1], b1[1] = 0;
+#pragma omp simd
+  for (int64_t k = 1; k < n / 2 + 1; k++) {
+    const REAL re = z[2 * k], im = z[2 * k + 1], xr = z[2 * (n - k)], xi = z[2 * (n - k) + 1];
+    b0[2 * k] = (re + xr) / 2, b0[2 * k + 1] = (im - xi) / 2;
+    b1[2 * k] = (im + xi) / 2, b1[2 * k + 1] = (xr - re) / 2;
+  }
+  NAME(half_out)(p, b0);
+  if (b1 != b0) NAME(half_out)(p, b1);
+  return b0;
+}
+
+/* Two half spectra back at once: each with its conjugate at n - k gives a real row. */
+static MOHO_WIDE REAL *NAME(two_backward)(const rows *p, REAL *a0, REAL *a1, REAL *u)
+{
+  const int64_t n = p->pass.nfft, ld = (int64_t)(p->row / sizeof *u);
+  REAL *b0 = a0 + ld, *b1 = a1 + ld, *z = u + 2 * p->m;
+  NAME(half_in)(p, a0);
+  if (a1 != a0) NAME(half_in)(p, a1);
+  z[0] = a0[0], z[1] = a1[0];
+#pragma omp simd
+  for (int64_t k = 1; k < (n + 1) / 2; k++) {
+    const REAL re = a0[2 * k], im = a0[2 * k + 1], xr = a1[2 * k], xi = a1[2 * k + 1];
+    z[2 * k] = re - xi, z[2 * k + 1] = im + xr;
+    z[2 * (n - k)] = re + xi, z[2 * (n - k) + 1] = xr - im;
+  }
+  if (n % 2 == 0) z[n] = a0[n], z[n + 1] = a1[n];
+  NAME(bluestein)(p, true, z, z, u);
+#pragma omp simd
+  for (int64_t k = 0; k < n; k++) b0[k] = z[2 * k], b1[k] = z[2 * k + 1];
+  return b0;
 }
 
 static REAL *NAME(forward)(const rows *p, REAL *a, REAL *b, REAL *u)
@@ -149,33 +210,15 @@ static REAL *NAME(forward)(const rows *p, REAL *a, REAL *b, REAL *u)
   } else {
     FFTW(execute_dft_r2c)(p->fwd, a, cb);
   }
-  if (p->pass.kind == FFT_HALF) {
-    const REAL root = (REAL)1.4142135623730950488;
-#pragma omp simd
-    for (int64_t k = 2; k < 2 + (n - 1) / 2 * 2; k++) s[k] *= root;
-  } else if (p->pass.kind == FFT_FULL && !p->whole) {
-    for (int64_t k = n / 2 + 1; k < n; k++) s[2 * k] = s[2 * (n - k)], s[2 * k + 1] = -s[2 * (n - k) + 1];
-  }
+  NAME(half_out)(p, s);
   return s;
 }
 
-/* The adjoint of real input is the real part of the transform back. Even sizes take it from a half spectrum, in which
-   the first and the middle bin are real, and the others count twice (which Bluestein's way is told). */
 static REAL *NAME(backward)(const rows *p, REAL *a, REAL *b, REAL *u)
 {
-  const int64_t n = p->pass.nfft, half = (n - 1) / 2;
+  const int64_t n = p->pass.nfft;
   FFTW(complex) *ca = (FFTW(complex) *)a, *cb = (FFTW(complex) *)b;
-  if (p->pass.kind == FFT_HALF) {
-    const REAL root = (REAL)(p->whole || p->m ? 1.4142135623730950488 : 0.70710678118654752440);
-#pragma omp simd
-    for (int64_t k = 2; k < 2 + 2 * half; k++) a[k] *= root;
-  } else if (p->pass.kind == FFT_FULL && !p->whole) {
-    const REAL part = p->m ? 1 : (REAL)0.5;
-    for (int64_t k = 1; k <= half; k++) {
-      a[2 * k] = part * (a[2 * k] + a[2 * (n - k)]);
-      a[2 * k + 1] = part * (a[2 * k + 1] - a[2 * (n - k) + 1]);
-    }
-  }
+  NAME(half_in)(p, a);
   if (p->m) {
     NAME(bluestein)(p, true, a, b, u);
   } else if (p->pass.kind == FFT_CC || p->whole) {
@@ -201,8 +244,8 @@ static void NAME(pass)(const rows *p, bool adj, moho_scalar alpha, bool add, con
   const int64_t take = n < s->nfft ? n : s->nfft, have = m < s->nfft ? m : s->nfft;
   const int64_t ld = (int64_t)(2 * p->row / sizeof *x);
   const int64_t len = adj && !p->whole ? 2 * s->bins : wide_in ? 2 * s->nfft : s->nfft;
-  const int64_t width = inner < p->width ? inner : p->width, groups = (inner + width - 1) / width,
-                total = s->outer * groups;
+  const int64_t width = inner < p->width ? inner : p->width, groups = (inner + width - 1) / width;
+  const int64_t deep = inner == 1 && p->two ? 2 : 1, total = (s->outer + deep - 1) / deep * groups; /* outer rows together */
   const REAL re = (REAL)alpha.re, im = (REAL)alpha.im;
   int threads = team(total, s->outer * inner * s->nfft * 8);
   if (threads > p->slots) threads = p->slots;
@@ -211,15 +254,22 @@ static void NAME(pass)(const rows *p, bool adj, moho_scalar alpha, bool add, con
     REAL *row = (REAL *)(work + (size_t)omp_get_thread_num() * p->slot), *out = row, *spare = row + p->width * ld;
 #pragma omp for schedule(static)
     for (int64_t u = 0; u < total; u++) {
-      int64_t i = u / groups, j = u % groups * width, w = inner - j < width ? inner - j : width;
-      if (wide_in) NAME(gather_2)(x + (i * n * inner + j) * 2, n, h, take, inner, w, len, row, ld);
-      else NAME(gather_1)(x + i * n * inner + j, n, h, take, inner, w, len, row, ld);
-      for (int64_t r = 0; r < w; r++) {
-        REAL *a = row + r * ld, *b = a + ld / 2;
-        REAL *result = adj ? NAME(backward)(p, a, b, spare) : NAME(forward)(p, a, b, spare);
+      int64_t i0 = u / groups * deep, i1 = i0 + deep < s->outer ? i0 + deep : s->outer;
+      int64_t j = u % groups * width, w = inner - j < width ? inner - j : width, all = (i1 - i0) * w;
+      for (int64_t i = i0; i < i1; i++) {
+        REAL *to = row + (i - i0) * ld;
+        if (wide_in) NAME(gather_2)(x + (i * n * inner + j) * 2, n, h, take, inner, w, len, to, ld);
+        else NAME(gather_1)(x + i * n * inner + j, n, h, take, inner, w, len, to, ld);
+      }
+      for (int64_t r = 0; r < all; r += p->two ? 2 : 1) {
+        REAL *a = row + r * ld, *b = a + ld / 2, *mate = r + 1 < all ? a + ld : a, *result;
+        if (p->two) result = adj ? NAME(two_backward)(p, a, mate, spare) : NAME(two_forward)(p, a, mate, spare);
+        else result = adj ? NAME(backward)(p, a, b, spare) : NAME(forward)(p, a, b, spare);
         if (r == 0) out = result;
       }
-      NAME(store)(wide_out, out, ld, m, g, have, inner, w, re, im, add, y + (i * m * inner + j) * (wide_out ? 2 : 1));
+      for (int64_t i = i0; i < i1; i++)
+        NAME(store)(wide_out, out + (i - i0) * ld, ld, m, g, have, inner, w, re, im, add,
+                    y + (i * m * inner + j) * (wide_out ? 2 : 1));
     }
   }
 }

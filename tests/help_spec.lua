@@ -58,3 +58,55 @@ describe("descriptions", function()
     assert.matches("nothing about string \"kirchoff\" (did you mean 'kirchhoff'?)", err, 1, true)
   end)
 end)
+
+-- What inversions are made of: shapes, units, a formula and where it is from.
+local groups = { operators = true, wavelets = true, signals = true, events = true }
+local named = {
+  "restriction", "pad", "transpose", "flip", "roll", "sum", "spread", "symmetrize", "real", "imag", "conj", "first_derivative",
+  "second_derivative", "laplacian", "gradient", "causal_integration", "smoothing1d", "smoothing2d", "fft", "fft2d", "fftnd", "shift",
+  "interp", "bilinear", "convolve2d", "convolvend", "regression", "kronecker", "block", "memoize", "operator:apply_columns", "ricker",
+  "gaussian", "klauder", "ormsby", "taper", "linear2d", "parabolic2d", "hyperbolic2d", "linear3d", "hyperbolic3d", "makeaxis",
+  "poststack_linear_modelling", "signal.bandpass", "signal.agc", "signal.gain", "signal.mute", "signal.balance", "signal.resample",
+  "signal.wavelet", "signal.snr",
+}
+
+local function any(text, ...)
+  for _, pattern in ipairs{ ... } do if text:find(pattern) then return true end end
+  return false
+end
+
+-- What a description lacks, in words; nothing for one that has all.
+local function lacks(def)
+  local text, said = { def.help, def.returns or "", def.source or "" }, {}
+  for _, spec in ipairs(def.args) do text[#text + 1] = spec[1] .. " " .. (spec.help or "") end
+  text = table.concat(text, "; ")
+  if not any(text, "dims", "[Ss]hape", "[Mm]odel %(", "array %(", "arrays? ", "samples", "number") then said[#said + 1] = "shapes" end
+  if not any(text, "[Uu]nit", "%(s%)", "%(m%)", "%(m/s%)", "%(Hz%)", "samples", "dB") then said[#said + 1] = "units" end
+  if not any(def.help .. (def.source or ""), "[%w%]%)|'] %+?= ", "autocorrelation of cos") then said[#said + 1] = "formula" end
+  if not def.source then said[#said + 1] = "source" end
+  return table.concat(said, ", ")
+end
+
+describe("what inversions are made of", function()
+  it("is described with shapes, units, formula and source", function()
+    local missing = {}
+    for name, def in pairs(schema.registry) do
+      local what = groups[def.group] and name ~= "dottest" and lacks(def) or ""
+      if what ~= "" then missing[#missing + 1] = name .. " lacks " .. what end
+    end
+    for _, name in ipairs(named) do
+      local def = schema.registry[name]
+      if not def then missing[#missing + 1] = "no " .. name
+      elseif not printed(name:gsub("^operator:", "")):find("source: ", 1, true) then missing[#missing + 1] = name .. ": no source in help" end
+    end
+    table.sort(missing)
+    assert.same({}, missing)
+  end)
+
+  it("would be missed", function()
+    assert.equal("shapes, units, formula, source", lacks{ help = "An operator.", args = {} })
+    assert.equal("source", lacks{ help = "y = 2 x in the model's unit, of shape dims.", args = {} })
+    assert.equal("units, source", lacks{ help = "y = 2 x, of shape dims.", args = {} })
+    assert.equal("formula", lacks{ help = "Unit and dims.", source = "a book", args = {} })
+  end)
+end)

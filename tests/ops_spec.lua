@@ -366,6 +366,36 @@ describe("values by hand", function()
     near({ 0, 0.866025 }, { im[1], im[2] })
   end)
 
+  it("fft: sizes with large primes, by definition, for rows in pairs and without another", function()
+    for _, case in ipairs{ { { 3, 61 }, 2 }, { { 61, 3 }, 1 }, { { 1, 61 }, 2 }, { { 4, 94 }, 2 }, { { 94, 5 }, 1 }, { { 2, 59, 3 }, 2 } } do
+      local dims, axis = case[1], case[2]
+      for _, real in ipairs{ true, false } do
+        local n, m = dims[axis], moho.rng(3):normal(dims, "f64", "cpu")
+        local A = make("fft", { dims = dims, axis = axis, real = real, norm = "none", dtype = "f64" })
+        local y, rows = A * m, 1
+        local before, behind = 1, 1
+        for i = 1, axis - 1 do before = before * dims[i] end
+        for i = axis + 1, #dims do behind = behind * dims[i] end
+        rows = before * behind
+        local bins = y.size / rows
+        local x, z = m:reshape{ m.size }:totable(), { y:reshape{ y.size }:real():totable(), y:reshape{ y.size }:imag():totable() }
+        for row = 0, rows - 1 do
+          local i, j = math.floor(row / behind), row % behind
+          for _, k in ipairs{ 0, 1, 2, 17, math.floor(n / 2), bins - 1 } do
+            local re, im, c = 0, 0, real and k > 0 and 2 * k ~= n and math.sqrt(2) or 1
+            for l = 0, n - 1 do
+              local v, a = x[(i * n + l) * behind + j + 1], 2 * math.pi * (k * l % n) / n
+              re, im = re + c * v * math.cos(a), im - c * v * math.sin(a)
+            end
+            local at = (i * bins + k) * behind + j + 1
+            assert.is_true(math.abs(z[1][at] - re) + math.abs(z[2][at] - im) < 1e-11 * n,
+              ("dims %s, row %d, bin %d: %g %+gi, not %g %+gi"):format(table.concat(dims, " x "), row, k, z[1][at], z[2][at], re, im))
+          end
+        end
+      end
+    end
+  end)
+
   it("fft: frequencies", function()
     near({ 0, 0.125, 0.25, 0.375, 0.5 }, make("fft", { dims = 6, nfft = 8, real = true }):f())
     local A = make("fft2d", { dims = { 5, 6 }, nffts = { 5, 4 }, sampling = { 10, 0.5 }, fftshift_after = { true, false } })

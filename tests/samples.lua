@@ -159,6 +159,7 @@ samples.fft = {
   end },
   { "one sample", function(e) return { dims = { 5, 1 }, real = not e.complex } end },
   { "a large prime", function() return { dims = { 2, 61 } } end },
+  { "a large prime, an odd number of rows", function(e) return { dims = { 3, 61 }, real = not e.complex, fftshift_after = true } end },
   { "a large prime, half, first axis", function(e) return { dims = { 61, 3 }, axis = 1, real = not e.complex } end },
   { "twice a large prime, half, shifted", function(e)
     return { dims = { 2, 90 }, nfft = 94, real = not e.complex, ifftshift_before = true, norm = "none" }

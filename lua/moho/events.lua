@@ -19,6 +19,7 @@ M.makeaxis = schema.fn{
     { "ny", "integer", min = 1, help = "number of y" },
   },
   returns = "four arrays f64 on the CPU, the last may be nil",
+  source = "t = ot + i dt, x = ox + i dx, y = oy + i dy, t2 = i dt from -(nt - 1) dt on, as PyLops",
   call = function(o)
     local function axis(first, step, n)
       local v = {}

@@ -70,9 +70,9 @@ M.lift = schema.fn{
   name = "lift", group = "operators", positional = true,
   help = "Moves data between the host and a device: A = moho.lift(K.dimsd).H * K * moho.lift(K.dims) takes and gives host arrays while K works on " ..
     "its device. Forward host to device, .H device to host. Moves what its neighbour has, any dtype, unless dtype is given. With the CPU as device it is " ..
-    "the identity, without a copy.",
+    "the identity, without a copy. y = x: shape and unit of the data are the model's.",
   args = { { "dims", "shape", need = true, help = "shape of what is moved" }, { "options", "table", help = "{device=, dtype=, name=}" } },
-  returns = "operator",
+  returns = "operator", source = "a copy, as cupy.asarray and cupy.asnumpy around PyLops' operators",
   call = function(dims, options)
     local o = lift_options(options)
     return core.op_new("lift", { dims = dims, device = o.device, dtype = o.dtype, name = o.name })

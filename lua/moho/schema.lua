@@ -250,6 +250,10 @@ end
 --- Declares a public function and gives the checked callable. See the head of this file.
 function schema.fn(def)
   assert(def.name and def.help and def.args and def.call, "schema.fn: needs name, help, args, call")
+  if not def.source then            -- a help that ends in "After PyLops' Roll." names it
+    local help, source = def.help:match("^(.-)%s*After (PyLops' .*)%.$")
+    if help then def.help, def.source = help, source end
+  end
   def.by_name = {}
   for _, spec in ipairs(def.args) do
     check_type(spec, nil)                           -- a misspelt type fails here, at load

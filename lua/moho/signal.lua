@@ -161,6 +161,7 @@ declare{
       dtype_arg, device_arg,
   },
   returns = "array like a, or operator", errors = "a gain that is not finite (a negative power at time zero)",
+  source = "y(t) = t^power exp(rate t) a(t)",
   call = function(o)
     local moho = require "moho"
     local s = subject("signal.gain", o)
@@ -209,6 +210,7 @@ declare{
     { "eps", "number", default = 1e-6, min = 0, help = "smallest divisor, as a part of the largest" },
   },
   returns = "array like a, and the array of factors", errors = "complex arrays",
+  source = "y = a / max(l, eps max l), l^2 the mean of a^2 (kind mean: l that of |a|) over the window",
   call = function(o)
     local s = subject("signal.agc", o)
     if is_complex(s.dtype) then schema.fail("signal.agc", "argument 'a': expected a real array, got %s",
@@ -233,13 +235,14 @@ declare{
 declare{
   name = "balance",
   help = "Trace balance: every trace scaled to the level of all (the root mean square of the traces' levels), or to " ..
-    "`level`. Dead traces stay zero.",
+    "`level`. Dead traces stay zero. The result is in a's unit.",
   args = {
     need_a, axis_arg, { "kind", "string", default = "rms", choices = { "rms", "mean", "max" },
       help = "a trace's level: of squares, of absolute values, the largest" },
     { "level", "number", min = 0, help = "level of the result" },
   },
   returns = "array like a, and the factors (a's shape with 1 for the axis)",
+  source = "y = a L / l, l of each trace (rms: sqrt(sum a^2 / n)), L the root mean square of the l of live traces, or level",
   call = function(o)
     local s = subject("signal.balance", o)
     local x = s.a
@@ -280,6 +283,7 @@ declare{
       dtype_arg, device_arg,
   },
   returns = "array like a, or operator", errors = "times or offsets of another shape than the traces",
+  source = "y(t) = w(t) a(t), w the indicator of t >= time with an edge (1 - cos(pi s / taper)) / 2, s from the time on",
   call = function(o)
     local moho = require "moho"
     local name = "signal.mute"
@@ -341,6 +345,7 @@ declare{
     dtype_arg, device_arg,
   },
   returns = "array with another length of the axis, or operator", errors = "steps without a ratio of whole numbers",
+  source = "y = inverse transform of the spectrum of a, cut or continued to the new Nyquist frequency",
   call = function(o)
     local moho = require "moho"
     local name = "signal.resample"
@@ -416,12 +421,12 @@ local function pair(name, help, source, f)
   }
 end
 
-pair("mae", "Mean absolute error of y against x.", "sum |x - y| / n", function(x, y) return (x - y):abs():mean() end)
-pair("mse", "Mean square error of y against x.", "sum |x - y|^2 / n",
+pair("mae", "Mean absolute error of y against x, in their unit.", "mae = sum |x - y| / n", function(x, y) return (x - y):abs():mean() end)
+pair("mse", "Mean square error of y against x, in their unit squared.", "mse = sum |x - y|^2 / n",
   function(x, y) return (x - y):norm() ^ 2 / x.size end)
-pair("snr", "Signal-to-noise ratio of y against the clean x, in dB.", "10 log10(sum |x|^2 / sum |x - y|^2)",
+pair("snr", "Signal-to-noise ratio of y against the clean x, in dB.", "snr = 10 log10(sum |x|^2 / sum |x - y|^2)",
   function(x, y) return 20 * math.log10(x:norm() / (x - y):norm()) end)
-pair("psnr", "Peak signal-to-noise ratio of y against the clean real x, in dB.", "10 log10(max(x)^2 n / sum |x - y|^2)",
+pair("psnr", "Peak signal-to-noise ratio of y against the clean real x, in dB.", "psnr = 10 log10(max(x)^2 n / sum |x - y|^2)",
   function(x, y) return 10 * math.log10(x:max() ^ 2 * x.size / (x - y):norm() ^ 2) end)
 
 return M

@@ -24,6 +24,10 @@ local function line(name, kind, n, ntap)
   return w
 end
 
+local formulas = {
+  hanning = "w = (1 - cos(pi i / (ntap - 1))) / 2", cosine = "w = (1 - cos(pi i / (ntap - 1))) / 2",
+  cosinesquare = "w = (1 - cos(pi i / (ntap - 1)))^2 / 4", cosinesqrt = "w = sqrt((1 - cos(pi i / (ntap - 1))) / 2)",
+}
 local kinds = { "hanning", "cosine", "cosinesquare", "cosinesqrt" }
 
 local call = schema.fn{
@@ -69,6 +73,7 @@ for _, kind in ipairs(kinds) do
     args = { { "n", "integer", need = true, min = 0, help = "samples" },
       { "ntap", "integer", need = true, min = 0, help = "samples of each edge" } },
     returns = "array (n), f64 on the CPU", errors = "edges longer than half of it",
+    source = formulas[kind] .. " at i samples from the end, as PyLops",
     call = function(n, ntap) return core.array_fromtable(line("taper." .. kind, kind, n, ntap), "f64", "taper." ..
       kind) end,
   }

@@ -230,7 +230,11 @@ static const moho_param convolvend_params[] = {
 CONVOLVE(
     convolve2d, "Convolve2D",
     "y[k] = sum over m of h[m] x[k + offset - m] along two axes, zeros outside; the adjoint correlates. Model and data "
-    "dims. Blurring by a point-spread function, 2-d filters. Through FFTs. After PyLops' Convolve2D.");
+    "dims. Blurring by a point-spread function, 2-d filters. Through FFTs. "
+    "Data in the model's unit times h's. "
+    "After PyLops' Convolve2D.");
 CONVOLVE(convolvend, "ConvolveND",
          "y[k] = sum over m of h[m] x[k + offset - m] along as many axes as the filter has, zeros outside; the adjoint "
-         "correlates. Model and data dims. Through FFTs. After PyLops' ConvolveND.");
+         "correlates. Model and data dims. Through FFTs. "
+         "Data in the model's unit times h's. "
+         "After PyLops' ConvolveND.");

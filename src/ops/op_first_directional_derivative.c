@@ -122,7 +122,9 @@ const moho_opclass moho_op_first_directional_derivative_class = {
   .name = "first_directional_derivative",
   .title = "FirstDirectionalDerivative",
   .help = "y = sum over axes of v dx/ds, differences as in first_derivative. Model and data dims. Smoothness along "
-          "structures, with v from their dips. After PyLops' FirstDirectionalDerivative.",
+          "structures, with v from their dips. "
+          "Unit of the model over that of sampling. "
+          "After PyLops' FirstDirectionalDerivative.",
   .size = sizeof(directional),
   .params = directional_params,
   .init = directional_init,

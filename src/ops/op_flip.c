@@ -45,7 +45,9 @@ static const moho_param flip_params[] = {
 const moho_opclass moho_op_flip_class = {
   .name = "flip",
   .title = "Flip",
-  .help = "y[i] = x[n+1-i] along one axis, its own adjoint. Model and data dims. Time reversal. After PyLops' Flip.",
+  .help = "y[i] = x[n+1-i] along one axis, its own adjoint. Model and data dims. Time reversal. "
+          "Data in the model's unit. "
+          "After PyLops' Flip.",
   .size = sizeof(flip),
   .params = flip_params,
   .init = flip_init,

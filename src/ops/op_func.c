@@ -56,6 +56,7 @@ static const moho_param params[] = {
 const moho_opclass moho_op_func_class = {
   .name = "func", .title = "Function",
   .help = "A linear operator from two functions. They fill the array they are given second; both arrays are the operator's own and hold their "
-          "values until the next call. Check the pair with moho.dottest.",
+          "values until the next call. Check the pair with moho.dottest. y = forward(x), shapes dims and dimsd, in the functions' units. "
+          "After PyLops' FunctionOperator.",
   .size = sizeof(func), .params = params, .init = func_init, .apply = func_apply, .fini = func_fini,
 };

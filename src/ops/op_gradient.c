@@ -52,7 +52,9 @@ const moho_opclass moho_op_gradient_class = {
   .name = "gradient",
   .title = "Gradient",
   .help = "The first derivatives along every axis, as in first_derivative. Model dims, data (number of axes, dims). "
-          "The adjoint is minus the divergence. Total variation. After PyLops' Gradient.",
+          "The adjoint is minus the divergence. Total variation. "
+          "y[a] = dx/ds along axis a. Unit of the model over that of sampling. "
+          "After PyLops' Gradient.",
   .size = sizeof(gradient),
   .params = gradient_params,
   .init = gradient_init,

@@ -41,8 +41,8 @@ const moho_opclass moho_op_imag_class = {
   .name = "imag",
   .title = "Imag",
   .help = "The imaginary part: model dims of dtype (c64 or c128), data dims of its real dtype; the adjoint gives i x. "
-          "Linear over the reals only: the dot test compares real parts. With a real dtype it gives zeros. After "
-          "PyLops' Imag.",
+          "Linear over the reals only: the dot test compares real parts. With a real dtype it gives zeros. "
+          "y = Im x. Data in the model's unit. After PyLops' Imag.",
   .size = sizeof(imag_part),
   .params = imag_params,
   .init = imag_init,

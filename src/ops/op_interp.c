@@ -191,7 +191,9 @@ const moho_opclass moho_op_interp_class = {
       "sinc(iava[i] - j). Model dims, data dims with as many samples on that axis as iava has. Linear positions beyond "
       "the "
       "last sample are taken there (print says how many). The adjoint adds where positions share samples. Irregular "
-      "traces. After PyLops' Interp (which gives the positions back too and refuses repeated ones).",
+      "traces. "
+      "Data in the model's unit. "
+      "After PyLops' Interp (which gives the positions back too and refuses repeated ones).",
   .size = sizeof(interp),
   .params = interp_params,
   .init = interp_init,

@@ -186,7 +186,10 @@ const moho_opclass moho_op_kirchhoff_class = {
             "point adds the wavelet at the "
             "time source - point - receiver, linearly interpolated. Its adjoint is migration. Times beyond the record, "
             "before t[1] and after the last, "
-            "are left out. One table of times for a source and a receiver, never for a pair. After PyLops' Kirchhoff.",
+            "are left out. One table of times for a source and a receiver, never for a pair. "
+            "d(s, r, t) = sum over p of m(p) wav(t - t_s(p) - t_r(p)). Data in the unit of the model times that of wav; times in "
+            "s, places in m. "
+            "After PyLops' Kirchhoff.",
     .size = sizeof(kirchhoff),
     .params = kirchhoff_params,
     .init = kirchhoff_init,

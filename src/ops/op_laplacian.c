@@ -54,7 +54,9 @@ const moho_opclass moho_op_laplacian_class = {
   .name = "laplacian",
   .title = "Laplacian",
   .help = "y = sum over axes of weight d2x/ds2, differences as in second_derivative. Model and data dims. Smoothness "
-          "as a regularisation. After PyLops' Laplacian (where kind reaches the first axis only).",
+          "as a regularisation. "
+          "Unit of the model over that of sampling squared. "
+          "After PyLops' Laplacian (where kind reaches the first axis only).",
   .size = sizeof(laplacian),
   .params = laplacian_params,
   .init = laplacian_init,

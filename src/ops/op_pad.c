@@ -86,7 +86,9 @@ const moho_opclass moho_op_pad_class = {
   .name = "pad",
   .title = "Pad",
   .help = "Zeros before and behind along each axis; the adjoint cuts them off. Model dims, data dims + before + "
-          "after. Room for convolutions and transforms. After PyLops' Pad.",
+          "after. Room for convolutions and transforms. "
+          "y[before + i] = x[i]. Data in the model's unit. "
+          "After PyLops' Pad.",
   .size = sizeof(pad),
   .params = pad_params,
   .init = pad_init,

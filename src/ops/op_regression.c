@@ -76,7 +76,9 @@ const moho_opclass moho_op_regression_class = {
   .title = "Regression",
   .help = "y[i] = sum over j from 0 to order of x[j+1] t[i]^j. Model (order + 1): the coefficients, lowest first; data "
           "(#taxis). "
-          "Least squares with it fits a trend. After PyLops' Regression.",
+          "Least squares with it fits a trend. "
+          "x[j+1] in the unit of the data over that of t^j. "
+          "After PyLops' Regression.",
   .size = sizeof(regression),
   .params = regression_params,
   .init = regression_init,
@@ -88,8 +90,7 @@ const moho_opclass moho_op_linear_regression_class = {
   .name = "linear_regression",
   .title = "LinearRegression",
   .help = "y[i] = x[1] + x[2] t[i]. Model (2): intercept and slope; data (#taxis). Least squares with it fits a line. "
-          "After "
-          "PyLops' LinearRegression.",
+          "The intercept in the unit of the data, the slope in that over t's. After PyLops' LinearRegression.",
   .size = sizeof(regression),
   .params = linear_params,
   .init = linear_init,

@@ -62,7 +62,9 @@ const moho_opclass moho_op_second_directional_derivative_class = {
   .name = "second_directional_derivative",
   .title = "SecondDirectionalDerivative",
   .help = "y = -D' D x with D the first_directional_derivative: the second derivative along v, its own adjoint. Model "
-          "and data dims. Structure-oriented regularisation. After PyLops' SecondDirectionalDerivative.",
+          "and data dims. Structure-oriented regularisation. "
+          "Unit of the model over that of sampling squared. "
+          "After PyLops' SecondDirectionalDerivative.",
   .size = sizeof(second_directional),
   .params = second_directional_params,
   .init = second_directional_init,

@@ -87,7 +87,9 @@ const moho_opclass moho_op_smoothing2d_class = {
   .title = "Smoothing2D",
   .help = "y = the sum of the n1 x n2 samples around x along two axes over their number, zeros outside; its own "
           "adjoint. Model and data dims. The time it takes does not depend on nsmooth. Smooth models, "
-          "preconditioning. After PyLops' Smoothing2D.",
+          "preconditioning. "
+          "Data in the model's unit. "
+          "After PyLops' Smoothing2D.",
   .size = sizeof(smoothing2d),
   .params = smoothing2d_params,
   .init = smoothing2d_init,

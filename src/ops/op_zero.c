@@ -33,7 +33,9 @@ static const moho_param zero_params[] = {
 const moho_opclass moho_op_zero_class = {
   .name = "zero",
   .title = "Zero",
-  .help = "y = 0. Model dims, data dimsd. The empty block of a block system. After PyLops' Zero.",
+  .help = "y = 0. Model dims, data dimsd. The empty block of a block system. "
+          "Any units. "
+          "After PyLops' Zero.",
   .size = sizeof(zero),
   .params = zero_params,
   .init = zero_init,
