@@ -83,5 +83,5 @@ bool moho_cpu_beyond_cache(size_t bytes)
     if (f) fclose(f);
     largest = size;
   }
-  return bytes > size;
+  return bytes / 2 > size;
 }

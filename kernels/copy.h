@@ -12,7 +12,7 @@ void moho_cpu_copy(void *y, const void *x, size_t bytes);
 void moho_cpu_stream(void *y, const void *x, size_t bytes);
 void moho_cpu_stream_end(void);
 
-/* Whether so many bytes, read and written, are more than the largest cache. */
+/* Whether so many bytes, read and written, are more than twice the largest cache: below, enough of them is found there again. */
 bool moho_cpu_beyond_cache(size_t bytes);
 
 #endif

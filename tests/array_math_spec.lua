@@ -12,7 +12,7 @@ end
 
 describe("arrays larger than the caches", function()
   -- Their results are written past the caches, in parts and from several threads; a part at a time is the ordinary way.
-  local n, m = memcheck and 2e5 + 13 or 4.5e6 + 13, 40000
+  local n, m = memcheck and 2e5 + 13 or 9e6 + 13, 90000
   local function same(what, r, f)
     for lo = 1, n, m do
       local hi = math.min(lo + m - 1, n)
