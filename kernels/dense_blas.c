@@ -7,7 +7,6 @@
 #include <string.h>
 #include <cblas.h>
 #include "core/kernels.h"
-#include "copy.h"
 #include "wide.h"
 
 enum {
@@ -15,8 +14,7 @@ enum {
   COLS = 256,    /* of y in a block, and its rows where they are columns of A */
   HIGH = 256,    /* the same of large products: what a block reads is packed for it alone */
   WIDE = 768,
-  SPAN = 1 << 14, /* numbers of a diagonal product at a time */
-  PART = 1 << 12  /* bytes of it, on the way past the caches */
+  SPAN = 1 << 14 /* numbers of a diagonal product at a time */
 };
 
 /* Callers in one process share OpenBLAS' setting, so it is looked at before each product. */
@@ -138,24 +136,10 @@ static moho_status cpu_diag(moho_lane *on, moho_dtype t, moho_dir dir, int64_t o
   (void)on;
   if (t > MOHO_C128)
     return moho_fail(MOHO_EINVAL, "diagonal product: expected dtype f32, f64, c64 or c128, got %s", moho_dtype_name(t));
-  int64_t size = outer * n * inner, spans = (size + SPAN - 1) / SPAN, bytes = (int64_t)moho_dtype_size(t), part = PART / bytes;
-  bool adj = dir == MOHO_ADJ, past = !add && x != y && moho_cpu_beyond_cache((size_t)((2 * size + n) * bytes));
-#pragma omp parallel num_threads(moho_threads(0)) if (spans > 1)
-  {
-#pragma omp for schedule(static) nowait
-    for (int64_t s = 0; s < spans; s++) {
-      _Alignas(64) char buf[PART];
-      int64_t from = s * SPAN, to = s + 1 < spans ? from + SPAN : size;
-      char *at = (char *)y + from * bytes;
-      if (!past) diag[t](from, to, n, inner, alpha, adj, d, x, add, at);
-      for (int64_t p = from; past && p < to; p += part, at += PART) {
-        int64_t end = p + part < to ? p + part : to;
-        diag[t](p, end, n, inner, alpha, adj, d, x, false, buf);
-        moho_cpu_stream(at, buf, (size_t)((end - p) * bytes));
-      }
-    }
-    if (past) moho_cpu_stream_end();
-  }
+  int64_t size = outer * n * inner, spans = (size + SPAN - 1) / SPAN;
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (spans > 1)
+  for (int64_t s = 0; s < spans; s++)
+    diag[t](s * SPAN, s + 1 < spans ? (s + 1) * SPAN : size, n, inner, alpha, dir == MOHO_ADJ, d, x, add, y);
   return MOHO_OK;
 }
 

@@ -39,19 +39,19 @@ static MOHO_WIDE void NAME(times)(int64_t w, const REAL *alpha, const REAL *d, R
 #endif
 }
 
-/* Elements first .. last-1 of the whole, to y on, in runs: of one entry of the diagonal over `inner` elements, or, with
-   inner 1, of the diagonal from some entry on. */
+/* Elements first .. last-1 of the whole, in runs: of one entry of the diagonal over `inner` elements, or, with inner 1,
+   of the diagonal from some entry on. */
 static void NAME(diag)(int64_t first, int64_t last, int64_t n, int64_t inner, moho_scalar alpha, bool adj,
                        const void *d_, const void *x_, bool add, void *y_)
 {
   enum { C = 1 + CPLX };
   const REAL *d = d_, *x = x_, sign = adj ? -1 : 1, a[2] = { (REAL)alpha.re, (REAL)alpha.im };
   REAL *y = y_;
-  for (int64_t p = first, w; p < last; p += w, y += w * C) {
+  for (int64_t p = first, w; p < last; p += w) {
     int64_t k = p / inner % n, left = inner > 1 ? inner - p % inner : n - k;
     w = left < last - p ? left : last - p;
     if (inner == 1) {
-      NAME(times)(w, a, d + k * C, sign, x + p * C, add, y);
+      NAME(times)(w, a, d + k * C, sign, x + p * C, add, y + p * C);
     } else {
       REAL c[2];
 #if CPLX
@@ -61,7 +61,7 @@ static void NAME(diag)(int64_t first, int64_t last, int64_t n, int64_t inner, mo
 #else
       c[0] = a[0] * d[k];
 #endif
-      NAME(scale)(w, c, x + p * C, add, y);
+      NAME(scale)(w, c, x + p * C, add, y + p * C);
     }
   }
 }
