@@ -81,7 +81,7 @@ local cases = {
   { "spread", "spread", { dims = wide.dims, dimsd = wide.dimsd, interp = true, fh = hyperbolas } },
   { "diagonal last", "diagonal", { diag = normal(4, nt), dims = dims } },
   { "diagonal whole", "diagonal", { diag = normal(4, dims) }, reads = 1 },
-  { "fft last", "fft", { dims = dims, nfft = nfft_t, real = half }, passes = 2 },
+  { "fft last", "fft", { dims = dims, nfft = card and nfft_t or nt, real = half }, passes = 2 },
   { "fft first", "fft", { dims = dims, axis = 1, nfft = nfft_x, real = half }, passes = 2 },
   { "fft2d", "fft2d", { dims = dims, nffts = { nfft_x, nfft_t }, real = half }, passes = 2 },
   { "fftnd", "fftnd", { dims = third, real = half }, passes = 2 },
