@@ -5,6 +5,7 @@ c_tests += %D%/test_fft
 c_tests += %D%/test_dlpack
 c_tests += %D%/test_dense
 c_tests += %D%/test_solve
+c_tests += %D%/test_sparse
 c_tests += %D%/test_io
 c_tests += %D%/test_plot
 c_tests += %D%/test_kirchhoff

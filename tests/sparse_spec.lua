@@ -157,6 +157,7 @@ describe("solutions", function()
     end)
 
     it("of total variation on " .. device, function()
+      if quick then return pending "too long under valgrind" end
       local at = "/total_variation"
       local A, D, y = matrix(at .. "/A", "f64", device), matrix(at .. "/D", "f64", device), read(at .. "/y", "f64", device)
       local o = { A = A, y = y, RegsL1 = { D }, epsRL1s = math.sqrt(f:attr(at, "w")), mu = f:attr(at, "mu"), niter = 3000,
@@ -172,6 +173,7 @@ describe("solutions", function()
     end)
 
     it("of isotropic total variation on " .. device, function()
+      if quick then return pending "too long under valgrind" end
       local at = "/isotropic"
       local y, want = read(at .. "/y", "f64", device), read(at .. "/x")
       local dims = { y.shape[1], y.shape[2] }
@@ -497,6 +499,7 @@ describe("misuse names what is wrong", function()
     refused({ "'dataregs'", "50 elements" }, "regularized_inversion", { A = A, y = y, Regs = { D }, dataregs = { y } })
     refused({ "'Weight'" }, "regularized_inversion", { A = A, y = y, Weight = want })
     refused({ "'y'", "30" }, "preconditioned_inversion", { A = A, P = D, y = want })
+    refused({ "'y'", "expected f64", 'astype("f64")' }, "regularized_inversion", { A = A, y = y:astype "f32" })
   end)
 
   it("check finds a wrong adjoint, and for cg an operator that is not Hermitian", function()

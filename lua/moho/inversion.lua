@@ -42,6 +42,10 @@ local function regularisers(who, o)
 end
 
 local function check_data(who, o)
+  local dtype = o.A.dtyped or o.A.dtype
+  if o.y.dtype ~= dtype then
+    schema.fail(who, "argument 'y': expected %s, A's, got %s; use y:astype(%q)", dtype, schema.describe(o.y), dtype)
+  end
   if o.y.size ~= o.A.shape[1] then
     schema.fail(who, "argument 'y': expected an array of %d elements, as A gives, got %s", o.A.shape[1], schema.describe(o.y))
   end
