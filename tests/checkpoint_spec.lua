@@ -1,4 +1,5 @@
--- Checkpoints: a run that was killed and goes on gives the bits of one that was not; damaged and foreign files are refused.
+-- Long runs. Checkpoints: a run that was killed and goes on gives the bits of one that was not; damaged and foreign files are refused.
+-- The progress line.
 local moho = require "moho"
 local program = require "program"
 
@@ -190,5 +191,45 @@ describe("a checkpoint", function()
     o.checkpoint, o.checkpoint_every = "/nowhere/at/all.h5", 1
     local ok, err = pcall(moho.cgls, o)
     assert.truthy(not ok and err:find("/nowhere/at/all.h5", 1, true))
+  end)
+end)
+
+describe("the progress line", function()
+  local dir
+  setup(function() dir = program.enter() end)
+  teardown(program.leave)
+  local ptyrun = program.path "tests/ptyrun" or program.path "ptyrun"
+
+  -- Slow enough for the line to appear after a second.
+  local script = [[
+    local moho = require "moho"
+    local D = moho.diagonal{ diag = moho.arange{ n = 50, start = 1 }, dims = 50, device = "cpu", dtype = "f64" }
+    local F = moho.func{ dims = 50, device = "cpu", dtype = "f64", forward = function(x, y)
+      local t = moho.clock() + 0.2
+      while moho.clock() < t do end
+      D:apply(x, y)
+    end, adjoint = function(y, x) D.H:apply(y, x) end }
+    moho.cgls{ A = F, y = moho.ones{ shape = 50, dtype = "f64", device = "cpu" }, niter = 9, tol = 0, progress = PROGRESS }
+    io.stderr:write "over\n"
+  ]]
+  local function write(progress) return program.write("slow.lua", (script:gsub("PROGRESS", progress))) end
+
+  it("is on a terminal, with the time left, and goes away", function()
+    if not ptyrun then return pending "tests/ptyrun is not built" end
+    for _, progress in ipairs{ "nil", "true" } do
+      local code, out, err = program.run{ write(progress), before = ptyrun, env = "XDG_STATE_HOME=" .. dir,
+        input = "expect cgls \nexpect /9   r1norm \nexpect left\nexpect \\r\\e[Kover\nexit 0\n" }
+      assert.equal(0, code, out .. err)
+    end
+    local code, out, err = program.run{ write "false", before = ptyrun, env = "XDG_STATE_HOME=" .. dir,
+      input = "expect over\nrefuse r1norm\nexit 0\n" }
+    assert.equal(0, code, out .. err)
+  end)
+
+  it("is not in files and pipes", function()
+    local code, out, err = program.run{ write "nil" }
+    assert.equal(0, code)
+    assert.equal("over\n", err)
+    assert.equal("", out)
   end)
 end)

@@ -1,5 +1,5 @@
-/* The solvers beyond least squares from C: optimality in every dtype, failures on the way that leave nothing behind, a resumed run
-   beside an uninterrupted one, misuse. */
+/* The solvers beyond least squares from C: optimality in every dtype, failures on the way that leave nothing behind, a
+   resumed run beside an uninterrupted one, misuse. */
 #include <unistd.h>
 #include "dense.h"
 #include "tap.h"
@@ -42,13 +42,15 @@ static void optimal(moho_dtype t)
     int zeros = 0;
     for (int j = 0; j < 9; j++) zeros += get(s.x, j) == 0;
     TAP_OK(zeros > 0 && zeros < 9, "%s %s: %d of 9 are zero", names[k], moho_dtype_name(t), zeros);
-    TAP_OK(near(s.at.rnorm, residual(&d, s.x, yv), narrow(t) ? 1e-5 : 1e-12), "%s %s: the residual", names[k], moho_dtype_name(t));
+    TAP_OK(near(s.at.rnorm, residual(&d, s.x, yv), narrow(t) ? 1e-5 : 1e-12), "%s %s: the residual", names[k],
+           moho_dtype_name(t));
     moho_solution_clear(&s);
     cx want[9];
     p.eps = 0; /* without a penalty: least squares */
     dense_solution(&d, yv, 0, want, NULL);
     TAP_RUNS(moho_solve(names[k], d.op, y, NULL, &p, &s));
-    TAP_OK(off(s.x, want, 9) < (narrow(t) ? 1e-2 : 1e-5), "%s %s: least squares (%g)", names[k], moho_dtype_name(t), off(s.x, want, 9));
+    TAP_OK(off(s.x, want, 9) < (narrow(t) ? 1e-2 : 1e-5), "%s %s: least squares (%g)", names[k], moho_dtype_name(t),
+           off(s.x, want, 9));
     moho_solution_clear(&s);
   }
   moho_array_unref(y);
@@ -66,10 +68,20 @@ static const double one[1] = {0.5};
 
 static int settings(setting *v)
 {
-  moho_solve_par base = {.niter = 6, .eps = 1, .perc = 50, .mu = 1, .tau = 1, .niter_inner = 3, .niter_solver = 3,
-                         .l1 = l1, .nl1 = 1, .eps1 = one, .checkpoint_every = 1, .normalize = true};
-  static const char *const names[] = {"cg",  "cgls",          "lsqr",            "ista",   "fista", "irls", "irls",
-                                      "omp", "split_bregman", "power_iteration", "lanczos"};
+  moho_solve_par base = {.niter = 6,
+                         .eps = 1,
+                         .perc = 50,
+                         .mu = 1,
+                         .tau = 1,
+                         .niter_inner = 3,
+                         .niter_solver = 3,
+                         .l1 = l1,
+                         .nl1 = 1,
+                         .eps1 = one,
+                         .checkpoint_every = 1,
+                         .normalize = true};
+  static const char *const names[] = {
+      "cg", "cgls", "lsqr", "ista", "fista", "irls", "irls", "omp", "split_bregman", "power_iteration", "lanczos"};
   int n = sizeof names / sizeof *names;
   for (int i = 0; i < n; i++) v[i] = (setting){names[i], base};
   v[2].p.var = true;
@@ -114,7 +126,8 @@ static void failures(void)
       d.forwards = d.adjoints = 0;
       d.fail_at = at;
       d.failure = MOHO_EDEVICE;
-      moho_status st = moho_solve(v[i].name, squares(v[i].name) ? square : d.op, squares(v[i].name) ? b : y, NULL, &v[i].p, &s);
+      moho_status st =
+          moho_solve(v[i].name, squares(v[i].name) ? square : d.op, squares(v[i].name) ? b : y, NULL, &v[i].p, &s);
       reached += st == MOHO_EDEVICE;
       good = good && (at == 0 ? st == MOHO_OK : st == MOHO_EDEVICE || d.forwards + d.adjoints < at);
       moho_solution_clear(&s);
@@ -154,7 +167,9 @@ static void resumes(void)
   moho_op *square = square_of(d.op), *r = NULL;
   moho_shape dims = {1, {8}};
   moho_op *keep = l1[0];
-  if (moho_op_new("identity", &r) || moho_op_device(r, cpu, MOHO_C64) || moho_op_set_shape(r, "dims", &dims) || moho_op_ready(r)) abort();
+  if (moho_op_new("identity", &r) || moho_op_device(r, cpu, MOHO_C64) || moho_op_set_shape(r, "dims", &dims) ||
+      moho_op_ready(r))
+    abort();
   l1[0] = r;
   moho_array *y = vector(MOHO_C64, 12, yv), *b = vector(MOHO_C64, 8, bv);
   for (int i = 0; i < n; i++) {
@@ -252,7 +267,8 @@ static void thresholds(moho_dtype t)
       bad = fmax(bad, penalty((moho_threshold)f, 0.6, at[i], got) - best);
       turned = fmax(turned, fabs(cimag(get(x, i) / phase)));
     }
-    TAP_OK(bad < (narrow(t) ? 1e-5 : 1e-8) && turned < 1e-6, "threshold %d %s is a minimum (%g)", f, moho_dtype_name(t), bad);
+    TAP_OK(bad < (narrow(t) ? 1e-5 : 1e-8) && turned < 1e-6, "threshold %d %s is a minimum (%g)", f, moho_dtype_name(t),
+           bad);
     set(x, 2, NAN);
     TAP_RUNS(moho_vec_threshold(NULL, (moho_threshold)f, 0.6, x, NULL, x));
     TAP_OK(isnan(creal(get(x, 2))), "not-a-number goes through");
@@ -266,8 +282,8 @@ int main(void)
   moho_shape dims = {1, {8}};
   if (moho_ctx_open("cpu", &cpu)) return 1;
   moho_ctx_mem(cpu, &before);
-  if (moho_op_new("identity", &l1[0]) || moho_op_device(l1[0], cpu, MOHO_F64) || moho_op_set_shape(l1[0], "dims", &dims) ||
-      moho_op_ready(l1[0]))
+  if (moho_op_new("identity", &l1[0]) || moho_op_device(l1[0], cpu, MOHO_F64) ||
+      moho_op_set_shape(l1[0], "dims", &dims) || moho_op_ready(l1[0]))
     return 1;
   for (int i = 0; i < 4; i++) {
     optimal(all_types[i]);

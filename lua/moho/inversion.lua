@@ -163,6 +163,7 @@ local function declare(name, args, help, call)
   for _, a in ipairs(shared.common) do args[#args + 1] = a end
   inversion[name] = schema.fn{
     name = name, group = "solvers", args = args, returns = "array A.dims, table", call = call,
+    errors = "data, weights and regularisers that do not fit A; lists of different lengths; what the solver refuses",
     source = "Claerbout 1992, Earth Soundings Analysis, chapters 5 and 6; after PyLops' function of this name",
     help = help .. "\ninfo is the solver's, with rnorm of the problem put together, and info.misfit = ||y - A x||.",
   }

@@ -120,6 +120,7 @@ function M.declare(into, name, args, help, source, renamed, result)
   into[name] = schema.fn{
     name = name, group = "solvers", help = help .. "\n" .. M.reasons .. (least_squares[name] and quadratic or ""),
     args = args, returns = result and result.returns or "array A.dims, table", source = source,
+    errors = "shapes, dtypes and devices that do not fit A; a checkpoint that is damaged or of another run; with check, a wrong adjoint",
     call = function(o)
       local x, info = M.solve(name, o, renamed and renamed(o))
       if result then return result.give(x, info) end

@@ -88,9 +88,12 @@ static void wipe(watcher *w)
 
 static void time_text(double s, char *text, size_t size)
 {
-  if (s < 100) snprintf(text, size, "%.0f s", s);
-  else if (s < 6000) snprintf(text, size, "%.0f min", s / 60);
-  else snprintf(text, size, "%.1f h", s / 3600);
+  if (s < 100)
+    snprintf(text, size, "%.0f s", s);
+  else if (s < 6000)
+    snprintf(text, size, "%.0f min", s / 60);
+  else
+    snprintf(text, size, "%.1f h", s / 3600);
 }
 
 /* One line on the terminal: how far, the residual, how long it takes if all iterations are done. */
@@ -266,17 +269,33 @@ static void read_par(lua_State *L, const char *method, moho_solve_par *par)
 {
   int n;
   *par = (moho_solve_par){
-    .niter = par_int(L, 5, "niter"), .every = par_int(L, 5, "every"), .tol = par_number(L, 5, "tol"),
-    .damp = par_number(L, 5, "damp"), .atol = par_number(L, 5, "atol"), .btol = par_number(L, 5, "btol"),
-    .conlim = par_number(L, 5, "conlim"), .var = par_bool(L, 5, "var"), .max_seconds = par_number(L, 5, "max_seconds"),
-    .eps = par_number(L, 5, "eps"), .alpha = par_number(L, 5, "alpha"), .perc = par_number(L, 5, "perc"),
-    .threshold = par_threshold(L, 5), .percentile = par_bool(L, 5, "percentile"),
-    .niter_inner = par_int(L, 5, "niter_inner"), .niter_solver = par_int(L, 5, "niter_solver"),
-    .tol_inner = par_number(L, 5, "tol_inner"), .model = par_bool(L, 5, "model"), .floor = par_bool(L, 5, "floor"),
-    .normalize = par_bool(L, 5, "normalize"), .mu = par_number(L, 5, "mu"), .tau = par_number(L, 5, "tau"),
-    .isotropic = par_bool(L, 5, "isotropic"), .seed = (uint64_t)par_number(L, 5, "seed"),
-    .checkpoint = par_text(L, 5, "checkpoint"), .checkpoint_every = par_int(L, 5, "checkpoint_every"),
-    .resume = par_bool(L, 5, "resume"),
+      .niter = par_int(L, 5, "niter"),
+      .every = par_int(L, 5, "every"),
+      .tol = par_number(L, 5, "tol"),
+      .damp = par_number(L, 5, "damp"),
+      .atol = par_number(L, 5, "atol"),
+      .btol = par_number(L, 5, "btol"),
+      .conlim = par_number(L, 5, "conlim"),
+      .var = par_bool(L, 5, "var"),
+      .max_seconds = par_number(L, 5, "max_seconds"),
+      .eps = par_number(L, 5, "eps"),
+      .alpha = par_number(L, 5, "alpha"),
+      .perc = par_number(L, 5, "perc"),
+      .threshold = par_threshold(L, 5),
+      .percentile = par_bool(L, 5, "percentile"),
+      .niter_inner = par_int(L, 5, "niter_inner"),
+      .niter_solver = par_int(L, 5, "niter_solver"),
+      .tol_inner = par_number(L, 5, "tol_inner"),
+      .model = par_bool(L, 5, "model"),
+      .floor = par_bool(L, 5, "floor"),
+      .normalize = par_bool(L, 5, "normalize"),
+      .mu = par_number(L, 5, "mu"),
+      .tau = par_number(L, 5, "tau"),
+      .isotropic = par_bool(L, 5, "isotropic"),
+      .seed = (uint64_t)par_number(L, 5, "seed"),
+      .checkpoint = par_text(L, 5, "checkpoint"),
+      .checkpoint_every = par_int(L, 5, "checkpoint_every"),
+      .resume = par_bool(L, 5, "resume"),
   };
   luaL_checkstack(L, 40, method);
   par->m = par_op(L, 5, "M", method);

@@ -5,9 +5,9 @@
 #include "solve/solver.h"
 
 typedef struct numbers {
-  double rz, first;              /* <r, z> and ||r|| of the start */
-  double t2, tinv, pp, a, b;     /* of the Lanczos process        */
-  double unit;                   /* t2 in units of 1 / unit^2: squares stay within the range of a double */
+  double rz, first;          /* <r, z> and ||r|| of the start */
+  double t2, tinv, pp, a, b; /* of the Lanczos process        */
+  double unit;               /* t2 in units of 1 / unit^2: squares stay within the range of a double */
 } numbers;
 
 static void lanczos_step(numbers *l, double a, double pq, moho_progress *at)

@@ -5,8 +5,8 @@
 #include <math.h>
 #include "solve/solver.h"
 
-/* Everything in units in which the operator and the first residual have norms of about 1: r is kept times rscale, c and p times
-   unit rscale, q = unit A p. Scalars below are of these units too; what is reported is not. */
+/* Everything in units in which the operator and the first residual have norms of about 1: r is kept times rscale, c and
+   p times unit rscale, q = unit A p. Scalars below are of these units too; what is reported is not. */
 
 /* c = A' r - damp^2 x, its norm, and z = M c with (c, z). */
 static moho_status gradient(moho_solver *s, double unit, moho_array *c, moho_array *z, double *cz)
@@ -49,7 +49,7 @@ static moho_status norms(moho_solver *s)
 }
 
 typedef struct numbers {
-  double cz, first, size;                 /* size: ||A|| from below, the largest ||A'r|| / ||r||, ||A p|| / ||p|| */
+  double cz, first, size; /* size: ||A|| from below, the largest ||A'r|| / ||r||, ||A p|| / ||p|| */
   double unit, trace, inverse, pp, a_last, b;
 } numbers;
 

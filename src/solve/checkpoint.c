@@ -9,7 +9,9 @@
 #include "core/impl.h"
 #include "solve/solver.h"
 
-struct moho_checkpoint { moho_h5 *h5; };
+struct moho_checkpoint {
+  moho_h5 *h5;
+};
 
 enum { FORMAT = 1, FRAME = 22 };
 
@@ -49,7 +51,10 @@ static moho_status hash_array(const moho_array *a, uint64_t *h)
 
 /* ---- what the run is of -------------------------------------------------------------------- */
 
-typedef struct item { const char *name; char text[320]; } item;
+typedef struct item {
+  const char *name;
+  char text[320];
+} item;
 enum { MAXITEM = 40 };
 
 static void number(item *t, const char *name, double v)
@@ -117,18 +122,18 @@ static moho_status describe(const moho_solver *s, item *t, int *n)
 static void pack(const moho_solver *s, double *v)
 {
   const moho_progress *at = &s->s->at;
-  const double all[FRAME] = {
-      at->iter, s->s->reason, s->s->istop, s->s->nhistory, at->rnorm, at->r2norm, at->arnorm, at->xnorm, at->anorm,
-      at->acond, at->test1, at->test2, at->change, at->value, at->low, at->error, at->low_error, s->ynorm, s->warm,
-      s->lowest, s->low_at.iter, s->rscale};
+  const double all[FRAME] = {at->iter,   s->s->reason, s->s->istop,    s->s->nhistory, at->rnorm,     at->r2norm,
+                             at->arnorm, at->xnorm,    at->anorm,      at->acond,      at->test1,     at->test2,
+                             at->change, at->value,    at->low,        at->error,      at->low_error, s->ynorm,
+                             s->warm,    s->lowest,    s->low_at.iter, s->rscale};
   memcpy(v, all, sizeof all);
 }
 
 static void unpack(moho_solver *s, const double *v)
 {
   moho_progress *at = &s->s->at;
-  double *const field[] = {&at->rnorm, &at->r2norm, &at->arnorm, &at->xnorm, &at->anorm, &at->acond, &at->test1,
-                           &at->test2, &at->change, &at->value, &at->low, &at->error, &at->low_error};
+  double *const field[] = {&at->rnorm, &at->r2norm, &at->arnorm, &at->xnorm, &at->anorm, &at->acond,    &at->test1,
+                           &at->test2, &at->change, &at->value,  &at->low,   &at->error, &at->low_error};
   at->iter = (int)v[0];
   s->s->reason = (moho_reason)v[1];
   s->s->istop = (int)v[2];
@@ -263,8 +268,8 @@ static moho_status same_run(const moho_solver *s, moho_h5 *f)
     MOHO_TRY(attribute(f, t[i].name, text, sizeof text));
     if (strcmp(text, t[i].text) == 0) continue;
     if (strcmp(t[i].name, "y") == 0)
-      return moho_fail(MOHO_EINVAL, REFUSED "it is of other data: their hash is %s, that of y here is %s", s->par->checkpoint,
-                       text, t[i].text);
+      return moho_fail(MOHO_EINVAL, REFUSED "it is of other data: their hash is %s, that of y here is %s",
+                       s->par->checkpoint, text, t[i].text);
     return moho_fail(MOHO_EINVAL, REFUSED "it is of a run with %s = %s, this one has %s", s->par->checkpoint, t[i].name,
                      *text ? text : "(nothing)", t[i].text);
   }

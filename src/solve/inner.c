@@ -1,5 +1,5 @@
-/* Conjugate gradients for the least squares problems within an iteration of other methods: CGLS without history, monitor
-   or estimates, with diagonal weights on both sides that may change between calls. */
+/* Conjugate gradients for the least squares problems within an iteration of other methods: CGLS without history,
+   monitor or estimates, with diagonal weights on both sides that may change between calls. */
 #include <math.h>
 #include "solve/solver.h"
 
@@ -41,7 +41,8 @@ static moho_status gradient(const moho_inner *in, const moho_array *z, double da
   return MOHO_OK;
 }
 
-/* Whether z is as good as the precision allows: the gradient is rounding, or (without damp) r did not get smaller. size is
+/* Whether z is as good as the precision allows: the gradient is rounding, or (without damp) r did not get smaller. size
+   is
    ||A|| from below. */
 static bool spent(double gradient, double size, double rr, double last, double damp, double eps)
 {

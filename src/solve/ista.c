@@ -1,13 +1,15 @@
-/* ISTA and FISTA: min ||y - A x||^2 + eps phi(p), x = S p, by proximal gradient steps (Daubechies, Defrise and De Mol 2004;
-   Beck and Teboulle 2009). phi is |p|_1 (soft), the number of non-zeros (hard) or half the sum of sqrt|p| (half).
+/* ISTA and FISTA: min ||y - A x||^2 + eps phi(p), x = S p, by proximal gradient steps (Daubechies, Defrise and De Mol
+   2004; Beck and Teboulle 2009). phi is |p|_1 (soft), the number of non-zeros (hard) or half the sum of sqrt|p| (half).
 
-   A step is p <- T(S'(z + alpha A'(y - A z)), eps alpha / 2). FISTA's z runs ahead of x by a multiple of the last change;
-   its residual is the same combination of residuals of x, so that an iteration is one forward and one adjoint, and the
-   residual reported is that of x. */
+   A step is p <- T(S'(z + alpha A'(y - A z)), eps alpha / 2). FISTA's z runs ahead of x by a multiple of the last
+   change; its residual is the same combination of residuals of x, so that an iteration is one forward and one adjoint,
+   and the residual reported is that of x. */
 #include <math.h>
 #include "solve/solver.h"
 
-typedef struct numbers { double alpha, t; } numbers;
+typedef struct numbers {
+  double alpha, t;
+} numbers;
 
 typedef struct ista {
   moho_array *z, *d, *rz; /* the point stepped from and its residual (ista: x's), the last change */

@@ -1,7 +1,7 @@
-/* Lanczos' method for the ends of the spectrum of a Hermitian A, without reorthogonalisation: vectors lose orthogonality
-   as an end converges, which brings copies of eigenvalues and leaves the ends right (Paige 1980). The ends of the
-   tridiagonal matrix are found by bisection. An eigenvalue of A lies within beta |last component of the vector| of each
-   (Parlett 1980, 13.2), and that component follows from the pivots of T - theta: no vector is kept. */
+/* Lanczos' method for the ends of the spectrum of a Hermitian A, without reorthogonalisation: vectors lose
+   orthogonality as an end converges, which brings copies of eigenvalues and leaves the ends right (Paige 1980). The
+   ends of the tridiagonal matrix are found by bisection. An eigenvalue of A lies within beta |last component of the
+   vector| of each (Parlett 1980, 13.2), and that component follows from the pivots of T - theta: no vector is kept. */
 #include <math.h>
 #include <stdlib.h>
 #include "solve/solver.h"
@@ -53,8 +53,9 @@ static double last_component(const double *t, int n, double theta)
   return isfinite(dq) ? 1 / sqrt(-dq) : 0;
 }
 
-/* A bound on what is left to an end `now`, `last` before with the bound `error`. Ends only move outwards: where a bound held
-   before, what was moved since is off it; a pivot of a converged end is rounding, so a later bound may be worse. */
+/* A bound on what is left to an end `now`, `last` before with the bound `error`. Ends only move outwards: where a bound
+   held before, what was moved since is off it; a pivot of a converged end is rounding, so a later bound may be worse.
+ */
 static double bound(double fresh, double error, double last, double now, double eps)
 {
   double left = error - fabs(now - last);
@@ -143,8 +144,10 @@ moho_status moho_lanczos_run(moho_solver *s)
     }
   } else if (!st) {
     double n = 0;
-    if (!s->warm) st = begin(&l, s->par->seed);
-    else if (!(st = moho_vec_nrm2(NULL, l.v, &n))) st = moho_vec_scale(NULL, MOHO_REAL(1 / n), l.v);
+    if (!s->warm)
+      st = begin(&l, s->par->seed);
+    else if (!(st = moho_vec_nrm2(NULL, l.v, &n)))
+      st = moho_vec_scale(NULL, MOHO_REAL(1 / n), l.v);
     if (!st) st = moho_solver_first(s);
   }
   while (!st && !out->reason) {

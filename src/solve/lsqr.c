@@ -6,11 +6,11 @@
    model vector.
 
    u and v are kept unnormalised, u = unorm u', v = vnorm v', w = wscale w', with the factors folded into the products:
-   no pass over memory only to divide. Products are made in units (a power of two) in which the first had a norm of about
-   1, for operators whose norm is far from it: unorm and vnorm are beta and alpha in these units. The residual
-   t = y - A x, times rscale, is carried along by t <- s^2 t - c phibar u' (upper half), so that rnorm is its norm and not
-   an estimate, with a damp and with an adjoint that is not quite one. n iterations: n forwards, n + 1 adjoints, one more
-   forward for an x0. */
+   no pass over memory only to divide. Products are made in units (a power of two) in which the first had a norm of
+   about 1, for operators whose norm is far from it: unorm and vnorm are beta and alpha in these units. The residual t =
+   y - A x, times rscale, is carried along by t <- s^2 t - c phibar u' (upper half), so that rnorm is its norm and not
+   an estimate, with a damp and with an adjoint that is not quite one. n iterations: n forwards, n + 1 adjoints, one
+   more forward for an x0. */
 #include <math.h>
 #include <stddef.h>
 #include "solve/solver.h"
@@ -18,7 +18,7 @@
 typedef struct lsqr {
   moho_array *u, *ub, *v, *w, *t, *var; /* ub: the damped half of u                     */
   double alpha, beta, unorm, vnorm, wscale;
-  double unit;                          /* about 1 / ||A||: sums of squares are kept in such units */
+  double unit; /* about 1 / ||A||: sums of squares are kept in such units */
   double rhobar, phibar, tau;
   double anorm2, ddnorm;
   double cs2, sn2, z, xnorm; /* for ||x|| from zero                          */

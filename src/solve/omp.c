@@ -7,8 +7,8 @@
 
 typedef struct omp {
   moho_inner in;
-  moho_array *used, *norm;   /* 1 where a column is in use; column norms, with normalize */
-  moho_array *c, *a, *z;     /* A' r and its magnitudes; the inner solver's unknown      */
+  moho_array *used, *norm; /* 1 where a column is in use; column norms, with normalize */
+  moho_array *c, *a, *z;   /* A' r and its magnitudes; the inner solver's unknown      */
   moho_array *y, *q;
   double columns;
 } omp;

@@ -459,8 +459,10 @@ moho_status moho_solve(const char *method, moho_op *a, const moho_array *y, cons
   moho_solver s = {.a = a, .par = par, .s = out, .begin = moho_clock()};
   memset(out, 0, sizeof *out);
   if (!m)
-    return moho_fail(MOHO_EINVAL, "no solver '%s'; there are cg, cgls, lsqr, ista, fista, irls, omp, split_bregman, "
-                                  "power_iteration, lanczos", method);
+    return moho_fail(MOHO_EINVAL,
+                     "no solver '%s'; there are cg, cgls, lsqr, ista, fista, irls, omp, split_bregman, "
+                     "power_iteration, lanczos",
+                     method);
   s.name = m->name;
   s.told = s.begin;
   s.y = m->what & NO_DATA ? NULL : y;

@@ -39,9 +39,9 @@ typedef struct moho_solver {
   double begin, told;
 } moho_solver;
 
-/* A power of two that brings `norm` to about 1; 1 when it is near enough. Vectors are kept in such units, so that what an
-   operator makes of them, and squares of norms, stay within the range of their dtype however the operator and the data are
-   scaled; powers of two leave every digit as it is. */
+/* A power of two that brings `norm` to about 1; 1 when it is near enough. Vectors are kept in such units, so that what
+   an operator makes of them, and squares of norms, stay within the range of their dtype however the operator and the
+   data are scaled; powers of two leave every digit as it is. */
 double moho_solver_scale(double norm);
 
 /* A flat vector like the operator's domain (MOHO_FWD) or range (MOHO_ADJ): what goes into it in that direction. Not

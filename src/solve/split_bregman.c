@@ -2,13 +2,16 @@
 
    With d for R1 x and b for what the constraint d = R1 x lacks, an inner iteration is least squares for x,
    min ||y - A x||^2 + sum eps2/mu ||d2 - R2 x||^2 + sum eps1/mu ||d - b - R1 x||^2, on one stack of all operators, then
-   d = soft(R1 x + b, eps1); an outer one ends with b += tau (R1 x - d). Isotropic: components of R1 x at one point share
-   a magnitude: total variation that does not prefer the axes. */
+   d = soft(R1 x + b, eps1); an outer one ends with b += tau (R1 x - d). Isotropic: components of R1 x at one point
+   share a magnitude: total variation that does not prefer the axes. */
 #include <math.h>
 #include "core/impl.h"
 #include "solve/solver.h"
 
-typedef struct part { moho_array *f, *v, *d, *b; double scale; } part;   /* views of one R1's piece */
+typedef struct part {
+  moho_array *f, *v, *d, *b;
+  double scale;
+} part; /* views of one R1's piece */
 
 enum { MAXREG = 16 };
 
@@ -20,7 +23,7 @@ typedef struct bregman {
   part l[MAXREG];
   moho_array *piece[6 * MAXREG + 8]; /* the views, to drop                             */
   int npiece;
-  int64_t points;                    /* isotropic: R1 x is components of so many       */
+  int64_t points; /* isotropic: R1 x is components of so many       */
   moho_array *comp[MAXREG], *mag, *square;
   int ncomp;
 } bregman;
@@ -79,7 +82,8 @@ static moho_status isotropic_parts(moho_solver *s, bregman *l)
     int64_t n = moho_shape_size(&p->l1[i]->ran) / k;
     if (i == 0) l->points = n;
     if (n != l->points || p->eps1[i] != p->eps1[0] || l->ncomp + k > MAXREG)
-      return moho_fail_arg("RegsL1", "isotropic: expected operators with as many points each, one eps, %d components "
+      return moho_fail_arg("RegsL1",
+                           "isotropic: expected operators with as many points each, one eps, %d components "
                            "at most; operator %d has %lld points and eps %g, the first %lld and %g",
                            MAXREG, i + 1, (long long)n, p->eps1[i], (long long)l->points, p->eps1[0]);
     for (int j = 0; j < k; j++, at += n) MOHO_TRY(cut(l, l->v, at, n, &l->comp[l->ncomp++]));
@@ -247,8 +251,8 @@ static moho_status run(moho_solver *s, bregman *l)
 static moho_status check(const moho_solve_par *p)
 {
   if (p->nl1 < 1 || p->nl1 > MAXREG || p->nl2 > MAXREG)
-    return moho_fail_arg("RegsL1", "expected 1 to %d operators, and as many RegsL2 at most, got %d and %d", MAXREG, p->nl1,
-                         p->nl2);
+    return moho_fail_arg("RegsL1", "expected 1 to %d operators, and as many RegsL2 at most, got %d and %d", MAXREG,
+                         p->nl1, p->nl2);
   if (!(p->mu > 0)) return moho_fail_arg("mu", "expected a number above 0, got %g", p->mu);
   return MOHO_OK;
 }
