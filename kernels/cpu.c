@@ -8,8 +8,9 @@
 #include <unistd.h>
 #include "core/impl.h"
 #include "copy.h"
+#include "abi.h"
 
-enum { LARGE = 64 << 20, HUGE_PAGE = 2 << 20 };
+enum { LARGE = 64 << 20, HUGE_PAGE = 2 << 20, PAGE = 4096, WHOLE_PAGES = 1 << 20 };
 
 #define MOHO_SET(name) extern const struct moho_##name##_kernels moho_cpu_##name;
 #include "kernels.def"
@@ -120,8 +121,10 @@ static moho_status cpu_alloc(void *dev, size_t bytes, void **p)
       return moho_fail(MOHO_ENOMEM, "out of memory on cpu: needed %.1f GiB (%zu bytes), available %.1f of %.1f GiB",
                        (double)bytes / (1 << 30), bytes, (double)available / (1 << 30), (double)total / (1 << 30));
   }
-  bool huge = bytes >= 2 * (size_t)HUGE_PAGE;
-  if (bytes > PTRDIFF_MAX || posix_memalign(&q, huge ? (size_t)HUGE_PAGE : (size_t)MOHO_ALIGN, bytes ? bytes : 1))
+  bool huge = bytes >= 2 * (size_t)HUGE_PAGE, whole = bytes >= WHOLE_PAGES;
+  /* pages of its own, so that it can be page-locked */
+  size_t align = huge ? (size_t)HUGE_PAGE : whole ? (size_t)PAGE : (size_t)MOHO_ALIGN;
+  if (bytes > PTRDIFF_MAX || posix_memalign(&q, align, whole ? (bytes + PAGE - 1) / PAGE * PAGE : bytes ? bytes : 1))
     return moho_fail(MOHO_ENOMEM, "out of memory on cpu: needed %.1f MiB (%zu bytes)", (double)bytes / (1 << 20), bytes);
   /* only a wish: where the system grants it, fresh memory costs a hundredth of the page faults */
   if (huge) madvise(q, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
@@ -142,29 +145,12 @@ static moho_status cpu_free_mem(void *dev, size_t *available, size_t *total)
   return MOHO_OK;
 }
 
-static moho_status cpu_zero(void *dev, void *stream, void *p, size_t bytes)
-{
-  (void)dev, (void)stream;
-  if (bytes) memset(p, 0, bytes);
-  return MOHO_OK;
-}
+/* One thread copies 9 GB/s where sixteen copy 90, and fresh pages are cleared by the system for each thread that touches them. */
+enum { SHARE = 256 << 10 };
 
-static moho_status cpu_put(void *dev, void *stream, void *dst, const void *host, size_t bytes)
-{
-  (void)dev, (void)stream;
-  if (bytes) memcpy(dst, host, bytes);
-  return MOHO_OK;
-}
-
-static moho_status cpu_get(void *dev, void *stream, void *host, const void *src, size_t bytes)
-{
-  return cpu_put(dev, stream, host, src, bytes);
-}
-
-static moho_status cpu_copy(void *dev, void *stream, void *dst, const void *src, size_t bytes)
+void moho_copy_bytes(void *dst, const void *src, size_t bytes)
 {
   enum { SHARED = 1 << 17 };             /* bytes from which on other threads help */
-  (void)dev, (void)stream;
   bool past = moho_cpu_beyond_cache(2 * bytes);
 #pragma omp parallel num_threads(moho_threads(0)) if (bytes > SHARED)
   {
@@ -177,7 +163,36 @@ static moho_status cpu_copy(void *dev, void *stream, void *dst, const void *src,
       moho_cpu_copy((char *)dst + from, (const char *)src + from, size);
     }
   }
+}
+
+static moho_status cpu_zero(void *dev, void *stream, void *p, size_t bytes)
+{
+  (void)dev, (void)stream;
+  int64_t n = (int64_t)((bytes + SHARE - 1) / SHARE);
+#pragma omp parallel for schedule(static) if (n > 2)
+  for (int64_t i = 0; i < n; i++) {
+    size_t at = (size_t)i * SHARE;
+    memset((char *)p + at, 0, bytes - at < SHARE ? bytes - at : SHARE);
+  }
   return MOHO_OK;
+}
+
+static moho_status cpu_copy(void *dev, void *stream, void *dst, const void *src, size_t bytes)
+{
+  (void)dev, (void)stream;
+  moho_copy_bytes(dst, src, bytes);
+  return MOHO_OK;
+}
+
+static moho_status cpu_put(void *dev, void *stream, void *dst, const void *host, size_t bytes, bool *under_way)
+{
+  *under_way = false;
+  return cpu_copy(dev, stream, dst, host, bytes);
+}
+
+static moho_status cpu_get(void *dev, void *stream, void *host, const void *src, size_t bytes, bool *under_way)
+{
+  return cpu_put(dev, stream, host, src, bytes, under_way);
 }
 
 static moho_status cpu_sync(void *dev, void *stream)
@@ -186,11 +201,28 @@ static moho_status cpu_sync(void *dev, void *stream)
   return MOHO_OK;
 }
 
+/* Nothing runs beside the host: every moment has passed. */
+static moho_status cpu_mark(void *dev, void *stream, void **event)
+{
+  (void)dev, (void)stream;
+  *event = NULL;
+  return MOHO_OK;
+}
+
+static moho_status cpu_follow(void *dev, void *stream, void *event)
+{
+  (void)dev, (void)stream, (void)event;
+  return MOHO_OK;
+}
+
+static void cpu_unmark(void *dev, void *event) { (void)dev, (void)event; }
+
 const moho_backend moho_cpu_backend = {
   .abi = MOHO_BACKEND_ABI, .name = "cpu", .host = true,
   .count = cpu_count, .describe = cpu_describe, .open = cpu_open, .close = cpu_close,
   .lane_open = cpu_lane_open, .lane_close = cpu_lane_close,
   .alloc = cpu_alloc, .release = cpu_release, .free_mem = cpu_free_mem,
   .zero = cpu_zero, .put = cpu_put, .get = cpu_get, .copy = cpu_copy, .sync = cpu_sync,
+  .mark = cpu_mark, .follow = cpu_follow, .unmark = cpu_unmark,
   .k = &cpu_kernels,
 };

@@ -4,8 +4,14 @@
 #include "cuda.h"
 #include "cuda_host.h"
 
+/* What is not page-locked crosses through a ring of page-locked pieces, which the host's threads fill or empty while others are under
+   way: as fast as page-locked memory where there are eight threads or more (figures in docs/performance.md). */
+enum { PIECES = 4, PIECE = 8 << 20, SMALL = 64 << 10 };
+
 struct cuda_dev {
   int ordinal;
+  struct { void *p; cudaEvent_t done; } ring[PIECES];
+  unsigned next;                        /* which piece is used next; they go round          */
 };
 
 extern "C" const struct moho_vec_kernels moho_cuda_vec;
@@ -30,7 +36,7 @@ static moho_kernels all_kernels()
 static const moho_kernels cuda_kernels = all_kernels();
 
 /* Calls act on the current device of the thread; each entry makes its own current. */
-#define CUDA_ON(dev) CUDA_TRY(cudaSetDevice(((const cuda_dev *)(dev))->ordinal))
+#define CUDA_ON(dev) do { MOHO_TRY(cuda_usable()); CUDA_TRY(cudaSetDevice(((const cuda_dev *)(dev))->ordinal)); } while (0)
 
 /* In words for people who did not install this machine: the runtime's own speak of "insufficient" drivers where there is none. */
 static const char *why_none(cudaError_t e)
@@ -86,7 +92,17 @@ static moho_status cuda_open(int ordinal, void **dev)
   return MOHO_OK;
 }
 
-static void cuda_close(void *dev) { free(dev); }
+/* Cannot fail, as all that gives back: after main, or when the device is lost, nothing can be given back any more. */
+static void cuda_close(void *dev)
+{
+  cuda_dev *d = (cuda_dev *)dev;
+  if (cudaSetDevice(d->ordinal) != cudaSuccess) cudaGetLastError();
+  for (int i = 0; i < PIECES; i++) {
+    if (d->ring[i].done && cudaEventDestroy(d->ring[i].done) != cudaSuccess) cudaGetLastError();
+    if (d->ring[i].p && cudaFreeHost(d->ring[i].p) != cudaSuccess) cudaGetLastError();
+  }
+  free(d);
+}
 
 static moho_status cuda_lane_open(void *dev, void **stream)
 {
@@ -97,7 +113,6 @@ static moho_status cuda_lane_open(void *dev, void **stream)
   return MOHO_OK;
 }
 
-/* Cannot fail, as cuda_release: after main, or without the context, nothing can be given back any more. */
 static void cuda_lane_close(void *dev, void *stream)
 {
   if (cudaSetDevice(((const cuda_dev *)dev)->ordinal) != cudaSuccess) { cudaGetLastError(); return; }
@@ -155,28 +170,146 @@ static moho_status cuda_zero(void *dev, void *stream, void *p, size_t bytes)
   return MOHO_OK;
 }
 
-static moho_status transfer(void *dev, void *stream, void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
+static moho_status cuda_copy(void *dev, void *stream, void *dst, const void *src, size_t bytes)
 {
   CUDA_ON(dev);
-  if (!bytes) return MOHO_OK;
-  CUDA_TRY(cudaMemcpyAsync(dst, src, bytes, kind, (cudaStream_t)stream));
-  if (kind != cudaMemcpyDeviceToDevice) CUDA_TRY(cudaStreamSynchronize((cudaStream_t)stream));
+  if (bytes) CUDA_TRY(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)stream));
   return MOHO_OK;
 }
 
-static moho_status cuda_put(void *dev, void *stream, void *dst, const void *host, size_t bytes)
+/* ---- between host and device --------------------------------------------------------- */
+
+static bool pinned(const void *host, size_t bytes)
 {
-  return transfer(dev, stream, dst, host, bytes, cudaMemcpyHostToDevice);
+  cudaPointerAttributes first, last;
+  if (cudaPointerGetAttributes(&first, host) == cudaSuccess && cudaPointerGetAttributes(&last, (const char *)host + bytes - 1) == cudaSuccess)
+    return first.type == cudaMemoryTypeHost && last.type == cudaMemoryTypeHost;
+  cudaGetLastError();
+  return false;
 }
 
-static moho_status cuda_get(void *dev, void *stream, void *host, const void *src, size_t bytes)
+/* The next piece of the ring, once the copy that used it last is over. */
+static moho_status piece(cuda_dev *d, unsigned at, void **p)
 {
-  return transfer(dev, stream, host, src, bytes, cudaMemcpyDeviceToHost);
+  auto *r = &d->ring[at % PIECES];
+  if (!r->p) {
+    cudaError_t e = cudaHostAlloc(&r->p, PIECE, cudaHostAllocPortable);
+    if (e == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      return moho_fail(MOHO_ENOMEM, "out of memory: needed %d MiB of page-locked host memory for copies", PIECE >> 20);
+    }
+    if (e != cudaSuccess) return cuda_failed(e, "cudaHostAlloc");
+  }
+  if (!r->done) CUDA_TRY(cudaEventCreateWithFlags(&r->done, cudaEventDisableTiming));
+  else CUDA_TRY(cudaEventSynchronize(r->done));
+  *p = r->p;
+  return MOHO_OK;
 }
 
-static moho_status cuda_copy(void *dev, void *stream, void *dst, const void *src, size_t bytes)
+static size_t piece_size(size_t bytes) { return bytes < 4 * (size_t)PIECE ? PIECE / 2 : PIECE; }
+static size_t part(size_t bytes, size_t i, size_t size) { return bytes - i * size < size ? bytes - i * size : size; }
+
+static moho_status ring_up(cuda_dev *d, cudaStream_t s, char *dst, const char *host, size_t bytes)
 {
-  return transfer(dev, stream, dst, src, bytes, cudaMemcpyDeviceToDevice);
+  size_t size = piece_size(bytes), n = (bytes + size - 1) / size;
+  for (size_t i = 0; i < n; i++) {
+    void *p;
+    MOHO_TRY(piece(d, d->next, &p));
+    cuda_host->copy_bytes(p, host + i * size, part(bytes, i, size));
+    CUDA_TRY(cudaMemcpyAsync(dst + i * size, p, part(bytes, i, size), cudaMemcpyHostToDevice, s));
+    CUDA_TRY(cudaEventRecord(d->ring[d->next++ % PIECES].done, s));
+  }
+  return MOHO_OK;
+}
+
+static moho_status ring_down(cuda_dev *d, cudaStream_t s, char *host, const char *src, size_t bytes)
+{
+  size_t size = piece_size(bytes), n = (bytes + size - 1) / size;
+  unsigned from = d->next;
+  for (size_t i = 0; i < n + PIECES; i++) {
+    void *p;
+    if (i >= PIECES && i - PIECES < n) {
+      size_t k = i - PIECES;
+      MOHO_TRY(piece(d, from + (unsigned)k, &p));
+      cuda_host->copy_bytes(host + k * size, p, part(bytes, k, size));
+    }
+    if (i >= n) continue;
+    MOHO_TRY(piece(d, d->next, &p));
+    CUDA_TRY(cudaMemcpyAsync(p, src + i * size, part(bytes, i, size), cudaMemcpyDeviceToHost, s));
+    CUDA_TRY(cudaEventRecord(d->ring[d->next++ % PIECES].done, s));
+  }
+  return MOHO_OK;
+}
+
+/* The driver takes what little is not page-locked before it returns, and has given it when it does. */
+static moho_status cuda_put(void *dev, void *stream, void *dst, const void *host, size_t bytes, bool *under_way)
+{
+  *under_way = false;
+  CUDA_ON(dev);
+  if (!bytes) return MOHO_OK;
+  bool direct = pinned(host, bytes);
+  if (!direct && bytes > SMALL) return ring_up((cuda_dev *)dev, (cudaStream_t)stream, (char *)dst, (const char *)host, bytes);
+  CUDA_TRY(cudaMemcpyAsync(dst, host, bytes, cudaMemcpyHostToDevice, (cudaStream_t)stream));
+  *under_way = direct;
+  return MOHO_OK;
+}
+
+static moho_status cuda_get(void *dev, void *stream, void *host, const void *src, size_t bytes, bool *under_way)
+{
+  *under_way = false;
+  CUDA_ON(dev);
+  if (!bytes) return MOHO_OK;
+  bool direct = pinned(host, bytes);
+  if (!direct && bytes > SMALL) return ring_down((cuda_dev *)dev, (cudaStream_t)stream, (char *)host, (const char *)src, bytes);
+  CUDA_TRY(cudaMemcpyAsync(host, src, bytes, cudaMemcpyDeviceToHost, (cudaStream_t)stream));
+  *under_way = direct;
+  return MOHO_OK;
+}
+
+static moho_status cuda_pin(void *dev, void *host, size_t bytes)
+{
+  CUDA_ON(dev);
+  cudaError_t e = cudaHostRegister(host, bytes, cudaHostRegisterPortable);
+  if (e == cudaErrorMemoryAllocation || e == cudaErrorNotPermitted || e == cudaErrorNotSupported) {
+    cudaGetLastError();
+    return moho_fail(MOHO_ENOMEM, "%.1f MiB could not be page-locked: %s", (double)bytes / (1 << 20), cudaGetErrorString(e));
+  }
+  if (e != cudaSuccess) return cuda_failed(e, "cudaHostRegister");
+  return MOHO_OK;
+}
+
+static void cuda_unpin(void *host)
+{
+  if (cudaHostUnregister(host) != cudaSuccess) cudaGetLastError();
+}
+
+/* ---- order ---------------------------------------------------------------------------- */
+
+static moho_status cuda_mark(void *dev, void *stream, void **event)
+{
+  CUDA_ON(dev);
+  cudaEvent_t e;
+  CUDA_TRY(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+  cudaError_t err = cudaEventRecord(e, (cudaStream_t)stream);
+  if (err != cudaSuccess) {
+    cudaEventDestroy(e);
+    return cuda_failed(err, "cudaEventRecord");
+  }
+  *event = e;
+  return MOHO_OK;
+}
+
+static moho_status cuda_follow(void *dev, void *stream, void *event)
+{
+  CUDA_ON(dev);
+  if (event) CUDA_TRY(cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
+  return MOHO_OK;
+}
+
+static void cuda_unmark(void *dev, void *event)
+{
+  (void)dev;
+  if (event && cudaEventDestroy((cudaEvent_t)event) != cudaSuccess) cudaGetLastError();
 }
 
 static moho_status cuda_sync(void *dev, void *stream)
@@ -192,11 +325,13 @@ static const moho_backend cuda_backend = {
   .count = cuda_count, .describe = cuda_describe, .open = cuda_open, .close = cuda_close,
   .lane_open = cuda_lane_open, .lane_close = cuda_lane_close,
   .alloc = cuda_alloc, .release = cuda_release, .free_mem = cuda_free_mem, .holds = cuda_holds,
+  .pin = cuda_pin, .unpin = cuda_unpin,
   .zero = cuda_zero, .put = cuda_put, .get = cuda_get, .copy = cuda_copy, .sync = cuda_sync,
+  .mark = cuda_mark, .follow = cuda_follow, .unmark = cuda_unmark,
   .k = &cuda_kernels,
 };
 
-const moho_backend *moho_cuda_module(const moho_host *host, int *abi)
+const moho_backend *moho_cuda_module(const moho_host *host, unsigned *abi)
 {
   *abi = MOHO_BACKEND_ABI;
   if (host->abi != MOHO_BACKEND_ABI) return NULL;

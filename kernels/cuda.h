@@ -4,24 +4,26 @@
 #define MOHO_CUDA_H
 
 #include "core/impl.h"
+#include "abi.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct moho_host {
-  int abi;                              /* MOHO_BACKEND_ABI                               */
+  unsigned abi;                         /* MOHO_BACKEND_ABI                               */
   moho_status (*fail)(moho_status st, const char *fmt, ...) MOHO_PRINTF(2, 3);
   size_t (*dtype_size)(moho_dtype t);
   void *(*lane_take)(moho_lane *lane, size_t bytes);
   bool (*stopped)(void);
   moho_status (*block_new)(moho_ctx *c, size_t bytes, moho_block **b);
   void (*block_unref)(moho_block *b);
+  void (*copy_bytes)(void *dst, const void *src, size_t bytes);
 } moho_host;
 
 /* The module's one symbol. NULL: built for another core; its own number is then in *abi. */
-typedef const moho_backend *moho_cuda_module_fn(const moho_host *host, int *abi);
-MOHO_API const moho_backend *moho_cuda_module(const moho_host *host, int *abi);
+typedef const moho_backend *moho_cuda_module_fn(const moho_host *host, unsigned *abi);
+MOHO_API const moho_backend *moho_cuda_module(const moho_host *host, unsigned *abi);
 
 #ifdef __cplusplus
 }

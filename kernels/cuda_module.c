@@ -9,7 +9,7 @@
 
 static const moho_host host = {
   .abi = MOHO_BACKEND_ABI, .fail = moho_fail, .dtype_size = moho_dtype_size, .lane_take = moho_lane_take, .stopped = moho_stopped,
-  .block_new = moho_block_new, .block_unref = moho_block_unref,
+  .block_new = moho_block_new, .block_unref = moho_block_unref, .copy_bytes = moho_copy_bytes,
 };
 
 static char reason[PATH_MAX + 256];
@@ -58,10 +58,10 @@ static const moho_backend *open_module(void)
   /* Never closed on success: the driver's threads run in it. */
   moho_cuda_module_fn *enter;
   *(void **)&enter = dlsym(module, "moho_cuda_module");
-  int abi = 0;
+  unsigned abi = 0;
   const moho_backend *be = enter ? enter(&host, &abi) : NULL;
   if (be && be->abi == MOHO_BACKEND_ABI) return be;
-  if (enter) snprintf(reason, sizeof reason, "%s is of another build (interface %d, expected %d)", path, abi, MOHO_BACKEND_ABI);
+  if (enter) snprintf(reason, sizeof reason, "%s is of another build (interface %u, expected %u)", path, abi, MOHO_BACKEND_ABI);
   else snprintf(reason, sizeof reason, "%s is no module of Moho: moho_cuda_module is missing", path);
   dlclose(module);
   return NULL;

@@ -146,7 +146,8 @@ extern "C" void cuda_dense_lane_close(void *stream)
     if (b->stream != stream) continue;
     *p = b->next;
     /* after a lost context nothing of it can be given back */
-    if (cuda_lost(cudaStreamQuery((cudaStream_t)stream))) free(b);
+    cudaError_t e = cudaStreamQuery((cudaStream_t)stream);
+    if (e != cudaSuccess && e != cudaErrorNotReady) cudaGetLastError(), free(b);
     else drop(b);
     return;
   }

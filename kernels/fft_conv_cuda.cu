@@ -301,7 +301,8 @@ static moho_status make_spectrum(moho_conv *p, int64_t nh, const double *h, int6
     else out[k] = make_double2(re, im);
   }
   moho_status st = moho_block_new(p->ctx, bytes, &p->spectrum);
-  if (!st) st = p->ctx->be->put(p->ctx->dev, NULL, p->spectrum->p, out, bytes);
+  if (!st) st = cuda_upload(p->ctx, p->ctx->lane[0]->stream, p->spectrum->p, out, bytes);
+  if (!st) st = p->ctx->be->sync(p->ctx->dev, p->ctx->lane[0]->stream);   /* any lane may use it */
   free(g);
   return st;
 }

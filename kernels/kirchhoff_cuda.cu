@@ -15,7 +15,7 @@ moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host, void **p
     return moho_fail(MOHO_ENOMEM, "too many parts in a Kirchhoff plan");
   MOHO_TRY(moho_block_new(k->ctx, bytes ? bytes : 1, &k->blk[k->nblk]));
   *p = k->blk[k->nblk++]->p;
-  return host && bytes ? k->ctx->be->put(k->ctx->dev, kc_stream(k), *p, host, bytes) : MOHO_OK;
+  return host && bytes ? cuda_upload(k->ctx, kc_stream(k), *p, host, bytes) : MOHO_OK;
 }
 
 static void cuda_kirchhoff_free(moho_kirchhoff *k)

@@ -55,6 +55,17 @@ libkirchhoff_avx512_la_SOURCES = %D%/kirchhoff_avx512.c
 libmoho_la_LIBADD += libkirchhoff_avx2.la libkirchhoff_avx512.la
 endif
 
+# A module of another build is refused: the number that program and module compare is made of every header that they share, so that a
+# changed table or struct can't be forgotten.
+abi_headers = $(top_srcdir)/src/moho/status.h $(top_srcdir)/src/moho/ctx.h $(top_srcdir)/src/moho/array.h $(top_srcdir)/src/moho/op.h \
+  $(top_srcdir)/src/core/impl.h $(top_srcdir)/src/core/kernels.h $(top_srcdir)/src/core/nd.h $(srcdir)/%D%/kernels.def $(srcdir)/%D%/cuda.h
+BUILT_SOURCES += %D%/abi.h
+CLEANFILES += %D%/abi.h
+%D%/abi.h: $(abi_headers)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)sum=`cat $(abi_headers) | cksum | sed 's/ .*//'` && \
+	  echo "#define MOHO_BACKEND_ABI $${sum}u" >$@.t && mv $@.t $@
+
 # ---- CUDA -----------------------------------------------------------------------
 # The only place that knows whether there is CUDA.
 cuda_sources =
@@ -102,6 +113,7 @@ SUFFIXES = .cu .cuo
 .cu.cuo:
 	@$(MKDIR_P) $(@D)
 	$(AM_V_NVCC)$(NVCOMPILE) -MMD -MP -MT $@ -MF $@.d -c $< -o $@
+$(cuda_objects): %D%/abi.h
 # Where the CPU's bits are wanted, nothing is contracted to fused multiply-adds.
 %D%/vec_cuda.cuo %D%/vec_cuda_reduce.cuo %D%/vec_cuda_axis.cuo %D%/vec_cuda_threshold.cuo %D%/eikonal_cuda.cuo: NVCC_FILE = -fmad=false
 # Where cuFFT and cuBLAS were when this was built, for when the loader does not find them.

@@ -54,7 +54,8 @@ static const moho_host host = {.abi = MOHO_BACKEND_ABI,
                                .lane_take = host_take,
                                .stopped = host_stopped,
                                .block_new = host_block_new,
-                               .block_unref = host_block_unref};
+                               .block_unref = host_block_unref,
+                               .copy_bytes = nullptr};
 
 static moho_ctx ctx;
 static moho_lane lane, *lanes[1] = { &lane };
@@ -72,8 +73,9 @@ static moho_status alloc(void *, size_t bytes, void **p)
 {
   return cudaMalloc(p, bytes) == cudaSuccess ? MOHO_OK : host_fail(MOHO_ENOMEM, "out of memory for %zu bytes", bytes);
 }
-static moho_status put(void *, void *, void *dst, const void *src, size_t bytes)
+static moho_status put(void *, void *, void *dst, const void *src, size_t bytes, bool *under_way)
 {
+  *under_way = false;
   return cudaMemcpy(dst, src, bytes, cudaMemcpyHostToDevice) == cudaSuccess ? MOHO_OK
                                                                             : host_fail(MOHO_EDEVICE, "a copy failed");
 }

@@ -25,6 +25,7 @@ libmoho_la_SOURCES += %D%/core/kernels.h
 libmoho_la_SOURCES += %D%/core/status.c
 libmoho_la_SOURCES += %D%/core/ctx.c
 libmoho_la_SOURCES += %D%/core/pool.c
+libmoho_la_SOURCES += %D%/core/transfer.c
 libmoho_la_SOURCES += %D%/core/nd.h
 libmoho_la_SOURCES += %D%/core/nd.c
 libmoho_la_SOURCES += %D%/core/array.c

@@ -34,12 +34,19 @@ specs += %D%/plot_spec.lua
 specs += %D%/kirchhoff_spec.lua
 specs += %D%/eikonal_spec.lua
 specs += %D%/kirchhoff_weights_spec.lua
+specs += %D%/lift_spec.lua
+specs += %D%/lag_spec.lua
 
 LDADD = libmoho.la
 check_PROGRAMS += $(c_tests)
 # What the specs of the program itself need: a user at a terminal, and how to run it.
 check_PROGRAMS += %D%/ptyrun
 EXTRA_DIST += %D%/program.lua %D%/dlpack_peer.lua
+# The host over a device whose copies lag behind, for the order of copies and waits: see lag.c.
+check_PROGRAMS += %D%/moho_lag
+%C%_moho_lag_SOURCES = %D%/lag.c
+%C%_moho_lag_LDFLAGS = $(moho_LDFLAGS)
+%C%_moho_lag_LDADD = $(moho_OBJECTS) $(moho_LDADD)
 TESTS += $(c_tests) $(specs)
 EXTRA_DIST += %D%/samples_axis.lua %D%/data/make_operators.py %D%/data/operators_more.h5
 EXTRA_DIST += %D%/data/make_arrays.py %D%/data/arrays.h5

@@ -54,7 +54,7 @@ function program.write(name, text)
   return path
 end
 
---- run{ "-e", code, input = text, env = "A=b", before = "ptyrun" } gives the exit code, the output and the errors.
+--- run{ "-e", code, input = text, env = "A=b", before = "ptyrun", program = path } gives the exit code, the output and the errors.
 function program.run(o)
   local quote = program.quote
   local words = { "cd", quote(dir), "&& env -u MOHO_LUA -u MOHO_DEVICE -u MOHO_THREADS -u MOHO_DEBUG -u MOHO_HISTORY" }
@@ -62,7 +62,7 @@ function program.run(o)
   words[#words + 1] = o.env
   if o.before then words[#words + 1] = quote(o.before) end
   words[#words + 1] = os.getenv "MOHO_RUNNER"             -- such as valgrind with its options
-  words[#words + 1] = quote(moho)
+  words[#words + 1] = quote(o.program or moho)
   for _, a in ipairs(o) do words[#words + 1] = quote(a) end
   program.write("in", o.input or "")
   local files = ("<%s >%s 2>%s"):format(quote(dir .. "/in"), quote(dir .. "/out"), quote(dir .. "/err"))

@@ -51,15 +51,16 @@ static moho_status run(const problem *q, const void *a, const void *x, void *y)
   const moho_backend *be = c->be;
   size_t e = moho_dtype_size(q->t), na = (size_t)size_a(q) * e, nx = (size_t)size_x(q) * e, ny = (size_t)size_y(q) * e;
   void *p[3] = { NULL, NULL, NULL };
+  bool under_way;                       /* never: this memory is not page-locked */
   if (be->host) return product(q, a, x, y);
   moho_status st = be->alloc(c->dev, na, &p[0]);
   if (!st) st = be->alloc(c->dev, nx, &p[1]);
   if (!st) st = be->alloc(c->dev, ny, &p[2]);
-  if (!st) st = be->put(c->dev, lane->stream, p[0], a, na);
-  if (!st) st = be->put(c->dev, lane->stream, p[1], x, nx);
-  if (!st) st = be->put(c->dev, lane->stream, p[2], y, ny);
+  if (!st) st = be->put(c->dev, lane->stream, p[0], a, na, &under_way);
+  if (!st) st = be->put(c->dev, lane->stream, p[1], x, nx, &under_way);
+  if (!st) st = be->put(c->dev, lane->stream, p[2], y, ny, &under_way);
   if (!st) st = product(q, p[0], p[1], p[2]);
-  if (!st) st = be->get(c->dev, lane->stream, y, p[2], ny);
+  if (!st) st = be->get(c->dev, lane->stream, y, p[2], ny, &under_way);
   for (int i = 0; i < 3; i++) if (p[i]) be->release(c->dev, p[i]);
   return st;
 }

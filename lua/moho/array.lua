@@ -46,6 +46,15 @@ M.full = schema.fn{
   call = function(o) return core.array_new(o.shape, o.dtype, o.device, "full", o.value) end,
 }
 
+M.pinned = schema.fn{
+  name = "pinned", group = "arrays",
+  help = "A host array of zeros in page-locked memory, so that copies to and from a GPU run at full speed beside the host's work. Seldom needed: host " ..
+    "arrays of 1 MiB and more are page-locked when they are moved a second time.",
+  args = { shape_arg, dtype_arg, { "device", "device", help = "the GPU it is for; default: moho.device(), or the first GPU" } },
+  returns = "array of that shape on the CPU", errors = "there is no GPU; more than half the machine's memory would be page-locked",
+  call = function(o) return core.array_pinned(o.shape, o.dtype, o.device, "pinned") end,
+}
+
 -- n values first + (i - 1) step, in double on the CPU, then where and what the caller asked for.
 local function regular(o, first, step, name)
   local a = core.array_new({ o.n }, "f64", "cpu", name)

@@ -28,11 +28,15 @@ M.sync = schema.fn{ name = "sync", group = "devices", positional = true, help = 
 M.clock = schema.fn{ name = "clock", group = "devices", positional = true, help = "Seconds since some moment, monotonic.", args = {}, returns = "number", call = core.clock }
 
 local mem_meta = { __tostring = function(m)
-  return ("%s: %s live in %d blocks, %s cached, peak %s%s"):format(m.device, show.bytes(m.live), m.blocks, show.bytes(m.cached), show.bytes(m.peak),
-    m.limit and ", limit " .. show.bytes(m.limit) or "")
+  return ("%s: %s live in %d blocks, %s cached, peak %s%s%s"):format(m.device, show.bytes(m.live), m.blocks, show.bytes(m.cached), show.bytes(m.peak),
+    m.limit and ", limit " .. show.bytes(m.limit) or "",
+    (m.pinned or 0) > 0 and (", %s page-locked"):format(show.bytes(m.pinned)) or
+    m.puts and ("\n  %s put in %d copies, %s got in %d; %d waits"):format(show.bytes(m.put_bytes), m.puts, show.bytes(m.get_bytes), m.gets, m.waits) or "")
 end }
 local mem_read = schema.fn{ name = "mem", group = "devices", positional = true,
-  help = "Memory of a device in bytes: live, cached (freed but kept for the next request), peak, blocks, allocs (raw allocations so far), limit.",
+  help = "Memory of a device in bytes: live, cached (freed but kept for the next request), peak, blocks, allocs (raw allocations so far), limit. " ..
+    "Of the CPU also pinned: what is page-locked for copies to a GPU. Of a GPU also what happened so far: puts and gets (copies from and to host " ..
+    "memory), put_bytes and get_bytes, waits (of the host for the device).",
   args = { { "device", "device" } }, returns = "table; print shows it in words", call = function(d) return setmetatable(core.mem(d), mem_meta) end }
 M.mem = setmetatable({
   trim = schema.fn{ name = "mem.trim", group = "devices", positional = true, help = "Collects garbage and gives cached memory back to the system.",

@@ -93,6 +93,23 @@ static int array_new(lua_State *L)
   return 1;
 }
 
+/* pinned(shape, dtype, device): zeros on the host, for the copies to and from a GPU */
+static int array_pinned(lua_State *L)
+{
+  moho_shape s;
+  moho_ctx *device;
+  lmoho_toshape(L, 1, "pinned", &s);
+  moho_dtype t = lmoho_todtype(L, 2, "pinned", MOHO_F32);
+  const char *name = lua_isnoneornil(L, 3) ? lmoho_default_device(L, NULL) : lua_tostring(L, 3);
+  if (lua_isnoneornil(L, 3) && strcmp(name, "cpu") == 0) name = "cuda";
+  lmoho_check(L, lmoho_findctx(L, name, &device), "pinned");
+  moho_array **a = lmoho_newarray(L);
+  lmoho_alloc(L, lmoho_cpu(L), t, &s, false, "pinned", a);
+  lmoho_check(L, moho_array_pin(*a, device), "pinned");   /* before memory that may be too much is touched */
+  lmoho_check(L, moho_array_fill(*a, (moho_scalar){ 0, 0 }), "pinned");
+  return 1;
+}
+
 /* empty(shape, dtype, device): memory as it is found */
 static int array_empty(lua_State *L)
 {
@@ -468,7 +485,7 @@ void lmoho_open_array(lua_State *L)
   static const luaL_Reg f[] = {
     { "array_new", array_new }, { "array_empty", array_empty }, { "array_fromtable", array_fromtable }, { "array_totable", array_totable }, { "array_at", array_at },
     { "array_set", array_set }, { "array_slice", array_slice }, { "array_reshape", array_reshape }, { "array_to", array_to },
-    { "array_fill", array_fill }, { "array_assign", array_assign }, { "array_ptr", array_ptr },
+    { "array_fill", array_fill }, { "array_assign", array_assign }, { "array_ptr", array_ptr }, { "array_pinned", array_pinned },
     { "array_axis", array_axis }, { "array_free", array_free }, { "array_methods", array_methods }, { "array_same", array_same },
     { NULL, NULL },
   };

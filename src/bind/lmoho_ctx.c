@@ -61,13 +61,22 @@ static int ctx_mem(lua_State *L)
   moho_mem m;
   moho_ctx *c = lmoho_toctx(L, 1, "mem");
   moho_ctx_mem(c, &m);
-  lua_createtable(L, 0, 8);
+  lua_createtable(L, 0, 14);
   lua_pushstring(L, moho_ctx_name(c)); lua_setfield(L, -2, "device");
   lua_pushnumber(L, (double)m.live); lua_setfield(L, -2, "live");
   lua_pushnumber(L, (double)m.cached); lua_setfield(L, -2, "cached");
   lua_pushnumber(L, (double)m.peak); lua_setfield(L, -2, "peak");
   lua_pushnumber(L, (double)m.allocs); lua_setfield(L, -2, "allocs");
   lua_pushnumber(L, (double)m.blocks); lua_setfield(L, -2, "blocks");
+  if (moho_ctx_is_host(c)) {
+    lua_pushnumber(L, (double)m.pinned); lua_setfield(L, -2, "pinned");
+  } else {
+    lua_pushnumber(L, (double)m.puts); lua_setfield(L, -2, "puts");
+    lua_pushnumber(L, (double)m.gets); lua_setfield(L, -2, "gets");
+    lua_pushnumber(L, (double)m.put_bytes); lua_setfield(L, -2, "put_bytes");
+    lua_pushnumber(L, (double)m.get_bytes); lua_setfield(L, -2, "get_bytes");
+    lua_pushnumber(L, (double)m.waits); lua_setfield(L, -2, "waits");
+  }
   if (m.limit) { lua_pushnumber(L, (double)m.limit); lua_setfield(L, -2, "limit"); }
   return 1;
 }

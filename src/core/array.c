@@ -113,6 +113,13 @@ moho_status moho_array_new(moho_ctx *c, moho_dtype t, const moho_shape *s, moho_
   return over_block(b, t, s, a);
 }
 
+moho_status moho_array_pin(moho_array *a, moho_ctx *device)
+{
+  if (!a->ctx->be->host || !device->be->pin)
+    return moho_fail(MOHO_EINVAL, "host memory is page-locked for a GPU, got memory of the %s for the %s", a->ctx->name, device->name);
+  return moho_block_pin(a->block, device);
+}
+
 moho_status moho_array_zeros(moho_ctx *c, moho_dtype t, const moho_shape *s, moho_array **out)
 {
   moho_array *a;
@@ -277,19 +284,16 @@ static moho_status same_shape(const moho_array *a, const moho_array *b)
   return moho_fail(MOHO_ESHAPE, "shapes differ: %s and %s", moho_shape_text(&a->shape, x, sizeof x), moho_shape_text(&b->shape, y, sizeof y));
 }
 
-/* Contiguous arrays of one dtype on two devices: bytes. */
+/* Contiguous arrays of one dtype on two devices: bytes, there on return as far as host memory is concerned. */
 static moho_status transfer(const moho_array *src, moho_array *dst)
 {
-  size_t bytes = (size_t)moho_array_size(src) * moho_dtype_size(src->type);
   const moho_ctx *s = src->ctx, *d = dst->ctx;
   moho_lane *l;
-  if (!bytes) return MOHO_OK;
-  if (s->be->host) {
-    MOHO_TRY(lane0(dst, &l));
-    return d->be->put(d->dev, l->stream, moho_array_data(dst), moho_array_data(src), bytes);
+  if (s->be->host || d->be->host) {
+    MOHO_TRY(lane0(s->be->host ? dst : src, &l));
+    moho_status first = moho_cross(l, src, dst), last = moho_lane_settle(l);
+    return first ? first : last;
   }
-  MOHO_TRY(lane0(src, &l));
-  if (d->be->host) return s->be->get(s->dev, l->stream, moho_array_data(dst), moho_array_data(src), bytes);
   /* between two devices by way of the host: correct on every pair */
   moho_array *h;
   moho_ctx *cpu;
@@ -310,6 +314,8 @@ moho_status moho_array_copy(const moho_array *src, moho_array *dst)
   moho_array *tmp = NULL;
   moho_status st;
   MOHO_TRY(same_shape(src, dst));
+  MOHO_TRY(lane0(dst, &l));
+  if (dst->ctx->be->host) MOHO_TRY(moho_lane_settle(l));
   if (moho_dtype_complex(src->type) && !moho_dtype_complex(dst->type))
     return moho_fail(MOHO_ESHAPE, "complex values (%s) into %s would lose the imaginary part", moho_dtype_name(src->type), moho_dtype_name(dst->type));
   if (src->ctx == dst->ctx && moho_array_overlap(src, dst)) {
@@ -320,7 +326,6 @@ moho_status moho_array_copy(const moho_array *src, moho_array *dst)
     return st;
   }
   if (src->ctx == dst->ctx) {
-    MOHO_TRY(lane0(dst, &l));
     size_t bytes = (size_t)moho_array_size(src) * moho_dtype_size(src->type);
     if (src->type == dst->type && moho_array_contiguous(src) && moho_array_contiguous(dst))
       return bytes ? dst->ctx->be->copy(dst->ctx->dev, l->stream, moho_array_data(dst), moho_array_data(src), bytes) : MOHO_OK;
@@ -428,8 +433,10 @@ moho_status moho_array_get(const moho_array *a, const int64_t *index, moho_scala
   MOHO_TRY(element(a, index, &at));
   const char *p = (const char *)moho_array_data(a) + at;
   if (!a->ctx->be->host) {
+    bool under_way;
     MOHO_TRY(lane0(a, &l));
-    MOHO_TRY(a->ctx->be->get(a->ctx->dev, l->stream, buf, p, moho_dtype_size(a->type)));
+    MOHO_TRY(a->ctx->be->get(a->ctx->dev, l->stream, buf, p, moho_dtype_size(a->type), &under_way));
+    MOHO_TRY(moho_lane_wait(l));
     p = buf;
   }
   *v = load(a->type, p);
@@ -445,6 +452,8 @@ moho_status moho_array_set(moho_array *a, const int64_t *index, moho_scalar v)
   char *p = (char *)moho_array_data(a) + at;
   if (a->ctx->be->host) return store(a->type, p, v);
   MOHO_TRY(store(a->type, buf, v));
+  bool under_way;
   MOHO_TRY(lane0(a, &l));
-  return a->ctx->be->put(a->ctx->dev, l->stream, p, buf, moho_dtype_size(a->type));
+  MOHO_TRY(a->ctx->be->put(a->ctx->dev, l->stream, p, buf, moho_dtype_size(a->type), &under_way));
+  return moho_lane_wait(l);
 }

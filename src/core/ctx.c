@@ -137,7 +137,11 @@ void moho_ctx_unref(moho_ctx *c)
 
 const char *moho_ctx_name(const moho_ctx *c) { return c->name; }
 bool moho_ctx_is_host(const moho_ctx *c) { return c->be->host; }
-moho_status moho_ctx_sync(moho_ctx *c) { return c->be->sync(c->dev, NULL); }
+moho_status moho_ctx_sync(moho_ctx *c)
+{
+  if (!c->be->host) c->waits++;
+  return c->be->sync(c->dev, NULL);
+}
 
 /* ---- lanes --------------------------------------------------------------------- */
 
@@ -171,6 +175,25 @@ moho_status moho_lane_peer(moho_lane *lane, moho_ctx *c, moho_lane **peer)
 }
 
 moho_ctx *moho_lane_ctx(const moho_lane *lane) { return lane->ctx; }
+
+moho_status moho_lane_wait(moho_lane *lane)
+{
+  lane->under_way = false;
+  if (!lane->ctx->be->host) lane->ctx->waits++;
+  return lane->ctx->be->sync(lane->ctx->dev, lane->stream);
+}
+
+moho_status moho_lane_settle(moho_lane *on)
+{
+  moho_status st = MOHO_OK;
+  for (int i = 0; i < MAXCTX; i++) {
+    moho_ctx *c = open_ctx[i];
+    if (!c || c->be->host || on->index >= c->nlanes || !c->lane[on->index] || !c->lane[on->index]->under_way) continue;
+    moho_status s = moho_lane_wait(c->lane[on->index]);
+    if (!st) st = s;
+  }
+  return st;
+}
 
 /* ---- work areas ------------------------------------------------------------------ */
 
@@ -214,7 +237,7 @@ moho_status moho_lane_reserve(moho_lane *lane, const moho_work *w)
     moho_block_unref(l->work);          /* first: the old area may make room for the new one */
     l->work = NULL;
     l->size = 0;
-    MOHO_TRY(moho_block_new(l->ctx, w->at[i].bytes, &l->work));
+    MOHO_TRY(moho_block_new_on(l, w->at[i].bytes, &l->work));
     l->size = w->at[i].bytes;
     l->work->weak = true;               /* the context owns its lanes: this block must not keep it open */
     l->ctx->refs--;

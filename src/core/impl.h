@@ -21,7 +21,7 @@ typedef struct moho_kernels {           /* a NULL set: this backend has none of 
 } moho_kernels;
 
 typedef struct moho_backend {
-  int abi;                              /* MOHO_BACKEND_ABI: a module of another build is refused */
+  unsigned abi;                         /* MOHO_BACKEND_ABI: a module of another build is refused */
   const char *name;                     /* "cpu", "cuda"                                  */
   bool host;                            /* its memory is the host's                       */
   moho_status (*count)(int *n, const char **why);          /* none is not an error        */
@@ -34,17 +34,26 @@ typedef struct moho_backend {
   void (*release)(void *dev, void *p);
   moho_status (*free_mem)(void *dev, size_t *free, size_t *total);
   moho_status (*holds)(void *dev, const void *p);          /* memory of others: fails when it is not this device's; NULL: can't tell */
-  /* Ordered on the stream; put and get are complete on return for pageable host memory. */
+  /* Page-locking of host memory that is there already: copies then run beside the host. NULL: nothing to gain. Cannot fail: unpin. */
+  moho_status (*pin)(void *dev, void *host, size_t bytes);
+  void (*unpin)(void *host);
+  /* Ordered on the stream. put and get set *under_way when the copy goes on after the return: host memory is then the device's until
+     the stream has been waited for. */
   moho_status (*zero)(void *dev, void *stream, void *p, size_t bytes);
-  moho_status (*put)(void *dev, void *stream, void *dst, const void *host, size_t bytes);
-  moho_status (*get)(void *dev, void *stream, void *host, const void *src, size_t bytes);
+  moho_status (*put)(void *dev, void *stream, void *dst, const void *host, size_t bytes, bool *under_way);
+  moho_status (*get)(void *dev, void *stream, void *host, const void *src, size_t bytes, bool *under_way);
   moho_status (*copy)(void *dev, void *stream, void *dst, const void *src, size_t bytes);
   moho_status (*sync)(void *dev, void *stream);            /* stream NULL: the whole device */
+  /* A moment of one stream, which another may wait for without the host. unmark cannot fail; NULL is no moment. */
+  moho_status (*mark)(void *dev, void *stream, void **event);
+  moho_status (*follow)(void *dev, void *stream, void *event);
+  void (*unmark)(void *dev, void *event);
   const moho_kernels *k;
 } moho_backend;
-enum { MOHO_BACKEND_ABI = 2 };
 
 extern const moho_backend moho_cpu_backend;
+/* Bytes within host memory, by all threads when there are many. */
+void moho_copy_bytes(void *dst, const void *src, size_t bytes);
 /* The CUDA backend: opens the module when first asked; NULL and the reason when it can't be had. */
 const moho_backend *moho_cuda_backend(const char **why);
 
@@ -54,6 +63,7 @@ struct moho_ctx {
   void *dev;                            /* the backend's own                              */
   char name[16];
   struct moho_pool *pool;
+  uint64_t puts, gets, put_bytes, get_bytes, waits;   /* counters, for moho_ctx_mem           */
   int nlanes;
   moho_lane **lane;
 };
@@ -67,6 +77,7 @@ struct moho_lane {
   moho_block *work;                     /* the work area, grown before a launch only      */
   size_t size, used;
   int depth;                            /* applications in progress                       */
+  bool under_way;                       /* copies from or to host memory, not waited for yet */
 };
 
 /* Whether a long loop of the host is to be left with MOHO_ESTOP: the stop flag, unless it is held off by someone who looks at it
@@ -84,17 +95,32 @@ struct moho_block {
   void *owner;
   bool wrapped;
   bool weak;                            /* a lane's work area: its context owns it, not the other way */
+  int lane;                             /* whose order its use follows                    */
+  const moho_backend *pinned;           /* host memory: who page-locked it, or NULL       */
+  size_t crossed;                       /* bytes of it that went to or came from a device so far */
   char *origin;                         /* the script line that made it, or NULL          */
   struct moho_block *prev, *next;       /* the context's live blocks                      */
 };
 moho_status moho_pool_new(moho_ctx *c, struct moho_pool **p);
 void moho_pool_free(struct moho_pool *p);
-moho_status moho_block_new(moho_ctx *c, size_t bytes, moho_block **b);
+moho_status moho_block_new(moho_ctx *c, size_t bytes, moho_block **b);                /* for lane 0 */
+moho_status moho_block_new_on(moho_lane *lane, size_t bytes, moho_block **b);
+/* Page-locks host memory of our own for a device; ENOMEM when the system gives no more, or it would be more than half its memory. */
+moho_status moho_block_pin(moho_block *b, moho_ctx *device);
 moho_status moho_block_wrap(moho_ctx *c, void *p, size_t bytes, void (*release)(void *), void *owner, moho_block **b);
 void moho_block_ref(moho_block *b);
 void moho_block_unref(moho_block *b);
 /* Gives back the tensors whose deleters ran on other threads (dlpack.c). */
 void moho_dlpack_collect(void);
+
+/* ---- transfers (core/transfer.c) --------------------------------------------------- */
+/* Contiguous arrays of one size and dtype, one of them in host memory, the other on a device: bytes, in the order of the device's lane.
+   Host memory is the copy's until moho_lane_settle: who touches it there, in the same application, settles first. */
+moho_status moho_cross(moho_lane *on, const moho_array *src, moho_array *dst);
+/* Waits for the copies that are under way on this lane and its peers on other devices. Costs nothing when there are none. */
+moho_status moho_lane_settle(moho_lane *on);
+/* The host waits for all that is queued on the lane; counted. */
+moho_status moho_lane_wait(moho_lane *lane);
 
 /* ---- work areas: a stack on each lane, reserved whole before the first launch --- */
 enum { MOHO_ALIGN = 256 };              /* bytes: device transactions and the widest host vectors */

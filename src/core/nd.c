@@ -74,3 +74,9 @@ moho_status moho_vec_ready(const moho_ctx *c)
   if (c->be->k->vec) return MOHO_OK;
   return moho_fail(MOHO_ENODEV, "%s: arithmetic on this device is not in this version; use a:cpu()", c->name);
 }
+
+moho_status moho_vec_lane(const moho_array *a, moho_lane **on)
+{
+  if (!*on) MOHO_TRY(moho_ctx_lane(a->ctx, 0, on));
+  return a->ctx->be->host ? moho_lane_settle(*on) : MOHO_OK;
+}

@@ -12,4 +12,6 @@ void moho_nd_any(moho_nd *nd, int count, const moho_array *const *a, const moho_
 bool moho_array_seen(const moho_array *a, const moho_shape *s, moho_array *view);
 /* ENODEV with words when the context's backend has no vec kernels. */
 moho_status moho_vec_ready(const moho_ctx *c);
+/* The lane to work on: lane 0 of a's context when *on is NULL. On the host, copies under way have landed afterwards. */
+moho_status moho_vec_lane(const moho_array *a, moho_lane **on);
 #endif

@@ -150,18 +150,21 @@ moho_status moho_op_apply_in(moho_op *a, moho_lane *on, moho_dir dir, moho_scala
   moho_array_part(y, 0, moho_op_side(a, dir, true).shape, &sy);
   MOHO_TRY(moho_lane_peer(on, y->ctx, &l));
   size_t mark = moho_lane_mark(l);
-  moho_status st = a->cls->apply(a, l, dir, alpha, add, &sx, &sy);
+  /* who works on the host itself finds what was copied there; products, sums and stacks leave it to their parts, lifts to the copy */
+  bool works = !a->cls->child && a->cls != &moho_op_lift_class;
+  moho_status st = works && y->ctx->be->host ? moho_lane_settle(on) : MOHO_OK;
+  if (!st) st = a->cls->apply(a, l, dir, alpha, add, &sx, &sy);
   moho_lane_reset(l, mark);
   return st;
 }
 
-/* Sizes before devices before dtypes. A lift hands through what is on its far side already. */
+/* Sizes before devices before dtypes. A lift hands through what is on its far side already, coming in or going out. */
 static moho_status check_side(const moho_op *a, moho_dir dir, bool out, const moho_array *v)
 {
   moho_side s = moho_op_side(a, dir, out);
   char line[512], want[160], got[160];
   int64_t n = moho_shape_size(s.shape);
-  bool through = !out && v->ctx == moho_op_lifts_to(a, dir);
+  bool through = v->ctx == moho_op_far_side(a, dir, out);
   moho_op_line(a, line, sizeof line);
   if (!moho_shape_equal(&v->shape, s.shape) && !(v->shape.n == 1 && v->shape.d[0] == n))
     return moho_fail(MOHO_ESHAPE, "%s needs %" PRId64 " elements %s%s, got array %s", line, n, moho_shape_text(s.shape, want, sizeof want),
@@ -229,7 +232,7 @@ moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar a
   }
   stage(on, x, &sx);
   stage(on, y, &sy);
-  moho_status st = MOHO_OK;
+  moho_status st = MOHO_OK, landed;
   /* within another application: vectors are worked on in lane 0, so lanes must not run ahead of each other */
   bool inner = on->index > 0 && nested;
   if (inner) st = join_lanes(y->ctx, x->ctx);
@@ -240,6 +243,9 @@ moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar a
   if (!st && sy.used && add) st = moho_array_copy(y, &sy.a);
   if (!st && inner && (sx.used || sy.used)) st = join_lanes(y->ctx, x->ctx);
   if (!st) st = moho_op_apply_in(a, on, dir, alpha, add, sx.used ? &sx.a : x, sy.used ? &sy.a : y);
+  /* the one wait, also after a failure: host memory is the caller's again */
+  landed = moho_lane_settle(on);
+  if (!st) st = landed;
   if (!st && inner && sy.used) st = join_lanes(y->ctx, x->ctx);
   if (!st && sy.used) st = moho_array_copy(&sy.a, y);
   on->depth--;

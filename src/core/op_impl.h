@@ -13,8 +13,9 @@ moho_status moho_op_shallow(const moho_op *part);
 void moho_op_deepen(moho_op *op, const moho_op *part);
 /* A chain of one term without a factor: its operator and direction (ops/op_chain.c). */
 bool moho_op_is_adjoint(const moho_op *a, const moho_op **only, moho_dir *dir);
-/* Where the lift that is applied first moves its input to; NULL when the first term is no lift to another device. */
-moho_ctx *moho_op_lifts_to(const moho_op *a, moho_dir dir);
+/* Where the lift that comes first (out: last) moves its input to (its output from), of a sum or a stack what all its parts agree on;
+   NULL when no lift to another device is there. Arrays that are there already are handed through. */
+moho_ctx *moho_op_far_side(const moho_op *a, moho_dir dir, bool out);
 
 typedef struct moho_term { moho_op *op; moho_dir dir; } moho_term;
 #endif

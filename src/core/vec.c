@@ -15,11 +15,17 @@ static moho_status agree(moho_lane **on, int n, const moho_array *const *a)
       return moho_fail(MOHO_ESHAPE, "arrays of two shapes: %s and %s", moho_shape_text(&a[0]->shape, x, sizeof x), moho_shape_text(&a[i]->shape, y, sizeof y));
   }
   MOHO_TRY(moho_vec_ready(a[0]->ctx));
-  if (!*on) MOHO_TRY(moho_ctx_lane(a[0]->ctx, 0, on));
-  return MOHO_OK;
+  return moho_vec_lane(a[0], on);
 }
 
 #define SET(a) ((a)->ctx->be->k->vec)
+
+/* A number that comes to the host is a wait for the device. */
+static moho_status scalar(moho_lane *on, moho_status st)
+{
+  if (!on->ctx->be->host) on->ctx->waits++;
+  return st;
+}
 
 moho_status moho_vec_binary(moho_lane *on, moho_binary f, const moho_array *a, const moho_array *b, moho_array *out)
 {
@@ -63,7 +69,7 @@ moho_status moho_vec_dot(moho_lane *on, const moho_array *x, const moho_array *y
   const moho_array *v[] = { x, y };
   MOHO_TRY(agree(&on, 2, v));
   moho_nd_any(&nd, 2, v, NULL, v[0]->type);
-  return SET(x)->reduce(on, &nd, MOHO_DOT, r);
+  return scalar(on, SET(x)->reduce(on, &nd, MOHO_DOT, r));
 }
 
 moho_status moho_vec_reduce(moho_lane *on, moho_reduce f, const moho_array *x, moho_scalar *r)
@@ -83,19 +89,19 @@ moho_status moho_vec_reduce(moho_lane *on, moho_reduce f, const moho_array *x, m
     m = (moho_scalar){ m.re / n, m.im / n };
     if (f == MOHO_MEAN) { *r = m; return MOHO_OK; }
     moho_nd_any(&nd, 1, v, NULL, x->type);
-    MOHO_TRY(SET(x)->spread(on, &nd, m, &q));
+    MOHO_TRY(scalar(on, SET(x)->spread(on, &nd, m, &q)));
     *r = (moho_scalar){ q / n, 0 };
     return MOHO_OK;
   }
   if (f == MOHO_ARGMIN || f == MOHO_ARGMAX) {
     int64_t at;
     moho_nd_make(&nd, 1, v);              /* in the array's order: the place counts */
-    MOHO_TRY(SET(x)->place(on, &nd, f == MOHO_ARGMAX, &at));
+    MOHO_TRY(scalar(on, SET(x)->place(on, &nd, f == MOHO_ARGMAX, &at)));
     *r = (moho_scalar){ (double)at, 0 };
     return MOHO_OK;
   }
   moho_nd_any(&nd, 1, v, NULL, x->type);
-  return SET(x)->reduce(on, &nd, f, r);
+  return scalar(on, SET(x)->reduce(on, &nd, f, r));
 }
 
 /* The largest of the real or imaginary parts' sizes. */
@@ -147,7 +153,7 @@ moho_status moho_vec_stats(moho_lane *on, const moho_array *x, moho_stats *r)
   if (moho_dtype_complex(x->type)) return moho_fail(MOHO_EINVAL, "complex numbers have no smallest and largest");
   MOHO_TRY(agree(&on, 1, v));
   moho_nd_any(&nd, 1, v, NULL, x->type);
-  return SET(x)->stats(on, &nd, r);
+  return scalar(on, SET(x)->stats(on, &nd, r));
 }
 
 moho_status moho_vec_lsqr_update(moho_lane *on, double a, double b, double c, const moho_array *v, moho_array *w, moho_array *x,
@@ -161,7 +167,7 @@ moho_status moho_vec_lsqr_update(moho_lane *on, double a, double b, double c, co
       return moho_fail(MOHO_ESHAPE, "variances need the vectors' shape and device, and real dtype");
   }
   moho_nd_any(&nd, var ? 4 : 3, all, NULL, v->type);
-  return SET(v)->lsqr_update(on, &nd, a, b, c, var != NULL, dk2);
+  return scalar(on, SET(v)->lsqr_update(on, &nd, a, b, c, var != NULL, dk2));
 }
 
 double moho_threshold_bound(moho_threshold f, double t)

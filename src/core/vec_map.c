@@ -84,7 +84,7 @@ static moho_status collect(operands *o)
 static moho_status lane_of(moho_lane **on, const moho_array *a)
 {
   MOHO_TRY(moho_vec_ready(a->ctx));
-  return *on ? MOHO_OK : moho_ctx_lane(a->ctx, 0, on);
+  return moho_vec_lane(a, on);
 }
 
 static moho_status result_is(const moho_array *out, moho_dtype t)

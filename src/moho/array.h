@@ -46,6 +46,8 @@ MOHO_API const char *moho_shape_text(const moho_shape *s, char *buf, size_t size
 /* making, sharing */
 MOHO_API moho_status moho_array_new(moho_ctx *c, moho_dtype t, const moho_shape *s, moho_array **a);   /* not set */
 MOHO_API moho_status moho_array_zeros(moho_ctx *c, moho_dtype t, const moho_shape *s, moho_array **a);
+/* Page-locks the host memory of an array, for the copies to and from `device`: they then run at full speed beside the host's work. */
+MOHO_API moho_status moho_array_pin(moho_array *a, moho_ctx *device);
 /* Memory of others: `release(owner)` is called once when the last view goes (NULL: nothing to do). strides NULL: C order. */
 MOHO_API moho_status moho_array_wrap(moho_ctx *c, moho_dtype t, const moho_shape *s, const int64_t *strides, void *ptr,
                                      void (*release)(void *owner), void *owner, moho_array **a);

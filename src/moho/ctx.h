@@ -13,8 +13,12 @@ typedef struct moho_lane moho_lane;   /* a stream of a context with its own work
 
 typedef struct moho_mem {
   size_t live, cached, peak, limit;   /* bytes; limit 0: none                         */
+  size_t pinned;                      /* bytes of host memory that are page-locked, live or cached */
   uint64_t allocs;                    /* raw allocations so far: a cached block costs none */
   uint64_t blocks;                    /* live blocks                                  */
+  uint64_t puts, gets;                /* copies from host memory to this device, and back */
+  uint64_t put_bytes, get_bytes;
+  uint64_t waits;                     /* times the host waited for this device        */
 } moho_mem;
 
 /* `device`: "cpu", "cuda" (cuda:0), "cuda:N". Gives a reference to the one context of that device. */

@@ -25,14 +25,37 @@ bool moho_op_is_adjoint(const moho_op *a, const moho_op **only, moho_dir *dir)
   return true;
 }
 
-moho_ctx *moho_op_lifts_to(const moho_op *a, moho_dir dir)
+static bool moves(const moho_op *a) { return a->cls == &moho_op_lift_class && a->dom_ctx != a->ran_ctx; }
+
+/* The operator at the end of a chain where data come in or go out, lifts that move nothing left out. */
+static const moho_op *end_term(const chain *c, moho_dir *dir, bool out)
 {
-  for (const chain *c; (c = as_chain(a));) {
-    const moho_term *t = &c->term[dir == MOHO_FWD ? c->n - 1 : 0];
-    a = t->op;
-    dir = dir == MOHO_FWD ? t->dir : flip(t->dir);
+  bool right = (*dir == MOHO_FWD) != out;
+  for (int i = right ? c->n - 1 : 0; i >= 0 && i < c->n; i += right ? -1 : 1) {
+    const moho_term *t = &c->term[i];
+    if (t->op->cls == &moho_op_lift_class && !moves(t->op)) continue;
+    *dir = *dir == MOHO_FWD ? t->dir : flip(t->dir);
+    return t->op;
   }
-  return a->cls == &moho_op_lift_class && a->dom_ctx != a->ran_ctx ? moho_op_side(a, dir, true).ctx : NULL;
+  return NULL;
+}
+
+moho_ctx *moho_op_far_side(const moho_op *a, moho_dir dir, bool out)
+{
+  const chain *c = as_chain(a);
+  const moho_op *part;
+  moho_ctx *all = NULL;
+  moho_dir d;
+  if (c) return (part = end_term(c, &dir, out)) ? moho_op_far_side(part, dir, out) : NULL;
+  if (a->cls == &moho_op_lift_class) return moves(a) ? moho_op_side(a, dir, !out).ctx : NULL;
+  if (a->cls != &moho_op_plus_class && a->cls != &moho_op_vstack_class && a->cls != &moho_op_hstack_class && a->cls != &moho_op_blockdiag_class)
+    return NULL;
+  for (int i = 0; a->cls->child(a, i, &part, &d); i++) {
+    moho_ctx *one = moho_op_far_side(part, dir == MOHO_FWD ? d : flip(d), out);
+    if (!one || (all && all != one)) return NULL;
+    all = one;
+  }
+  return all;
 }
 
 /* ---- application ---------------------------------------------------------------------- */
@@ -40,7 +63,7 @@ moho_ctx *moho_op_lifts_to(const moho_op *a, moho_dir dir)
 enum { MAXTERM = 256 };
 typedef struct plan { int n; moho_term term[MAXTERM]; } plan;   /* in order of application */
 
-/* Lifts to where the data are already move nothing: they are left out. */
+/* Lifts to where the data are already move nothing: they are left out. So are two within the chain that move there and back. */
 static void make_plan(const chain *c, moho_dir dir, plan *p)
 {
   p->n = 0;
@@ -48,7 +71,9 @@ static void make_plan(const chain *c, moho_dir dir, plan *p)
     moho_term t = dir == MOHO_FWD ? c->term[c->n - 1 - i] : c->term[i];
     if (dir == MOHO_ADJ) t.dir = flip(t.dir);
     if (t.op->cls == &moho_op_lift_class && t.op->dom_ctx == t.op->ran_ctx) continue;
-    p->term[p->n++] = t;
+    const moho_term *last = p->n > 1 && i < c->n - 1 ? &p->term[p->n - 1] : NULL;
+    if (last && moves(t.op) && moves(last->op) && moho_op_side(t.op, t.dir, true).ctx == moho_op_side(last->op, last->dir, false).ctx) p->n--;
+    else p->term[p->n++] = t;
   }
 }
 
@@ -110,12 +135,14 @@ static moho_status chain_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sc
     mark[i] = moho_lane_mark(lane[i]);
     for (int k = 0; k < 2; k++) a.at[i].p[k] = a.at[i].bytes[k] ? moho_lane_take(lane[i], a.at[i].bytes[k]) : NULL;
   }
-  /* the lift that comes first has nothing to move when x is on its far side */
-  bool lifted = p.term[0].op->cls == &moho_op_lift_class && x->ctx == moho_op_side(p.term[0].op, p.term[0].dir, true).ctx;
-  int first = lifted && p.n > 1;
-  for (int i = first; i < p.n && !st; i++) {
+  /* the lift that comes first has nothing to move when x is on its far side, the last one when y is */
+  bool many = p.n > 1;
+  int first = many && moves(p.term[0].op) && x->ctx == moho_op_side(p.term[0].op, p.term[0].dir, true).ctx;
+  int end = p.n - (many && moves(p.term[p.n - 1].op) && y->ctx == moho_op_side(p.term[p.n - 1].op, p.term[p.n - 1].dir, false).ctx);
+  if (first == end) st = moho_vec_axpby(on, alpha, x, (moho_scalar){ add, 0 }, y);
+  for (int i = first; i < end && !st; i++) {
     moho_term *t = &p.term[i];
-    if (i == p.n - 1) { st = moho_op_apply_in(t->op, on, t->dir, alpha, add, x, y); break; }
+    if (i == end - 1) { st = moho_op_apply_in(t->op, on, t->dir, alpha, add, x, y); break; }
     moho_side s = moho_op_side(t->op, t->dir, true);
     int k = area_of(&a, s.ctx);
     moho_dtype type = t->op->any_type ? x->type : s.type;

@@ -29,6 +29,7 @@ static moho_status func_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sca
     return moho_fail(MOHO_EINVAL, "a function operator can't be applied within its own functions, whose arrays are in "
                      "use; make a second operator of them");
   /* the functions and the copy work in lane 0 */
+  MOHO_TRY(moho_lane_settle(on));
   if (on->index > 0) MOHO_TRY(moho_ctx_sync(x->ctx));
   MOHO_TRY(moho_array_copy(x, in));
   f->busy = true;

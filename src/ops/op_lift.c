@@ -27,28 +27,18 @@ static void lift_work(const moho_op *op, moho_dir dir, moho_work *w)
   if (op->dom_ctx != op->ran_ctx) moho_work_add(w, s.ctx, bytes < PIECE ? bytes : PIECE);
 }
 
-/* n elements of x from `from` on, on the streams of the lane and its peer: in order with what is under way there. */
-static moho_status cross(moho_lane *on, const moho_array *x, int64_t from, int64_t n, void *to)
-{
-  size_t e = moho_dtype_size(x->type), bytes = (size_t)n * e;
-  const char *p = (const char *)moho_array_data(x) + (size_t)from * e;
-  moho_lane *there;
-  if (x->ctx->be->host) return on->ctx->be->put(on->ctx->dev, on->stream, to, p, bytes);
-  MOHO_TRY(moho_lane_peer(on, x->ctx, &there));
-  return x->ctx->be->get(x->ctx->dev, there->stream, to, p, bytes);
-}
-
 static moho_status cross_and_add(moho_lane *on, moho_scalar alpha, const moho_array *x, moho_array *y)
 {
   int64_t size = moho_array_size(x), most = PIECE / (int64_t)moho_dtype_size(x->type);
   void *scratch = moho_lane_take(on, (size_t)(size < most ? size : most) * moho_dtype_size(x->type));
   for (int64_t i = 0; i < size; i += most) {
     moho_shape s = { 1, { size - i < most ? size - i : most } };
-    moho_array piece, part;
+    moho_array from, piece, part;
     moho_block b;
-    MOHO_TRY(cross(on, x, i, s.d[0], scratch));
-    moho_array_over(on, x->type, &s, scratch, &piece, &b);
+    moho_array_part(x, i, &s, &from);
     moho_array_part(y, i, &s, &part);
+    moho_array_over(on, x->type, &s, scratch, &piece, &b);
+    MOHO_TRY(moho_cross(on, &from, &piece));
     MOHO_TRY(moho_vec_axpby(on, alpha, &piece, MOHO_ONE, &part));
   }
   return MOHO_OK;
@@ -56,10 +46,13 @@ static moho_status cross_and_add(moho_lane *on, moho_scalar alpha, const moho_ar
 
 static moho_status lift_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
 {
-  (void)op, (void)dir;
+  moho_side from = moho_op_side(op, dir, false), to = moho_op_side(op, dir, true);
+  if (x->ctx != from.ctx && y->ctx != to.ctx)
+    return moho_fail(MOHO_ESHAPE, "a lift from %s to %s got its input on %s and its output on %s; use its adjoint, .H", from.ctx->name, to.ctx->name,
+                     x->ctx->name, y->ctx->name);
   if (x->ctx == y->ctx) return moho_vec_axpby(on, alpha, x, (moho_scalar){ add, 0 }, y);
   if (add) return cross_and_add(on, alpha, x, y);
-  MOHO_TRY(cross(on, x, 0, moho_array_size(x), moho_array_data(y)));
+  MOHO_TRY(moho_cross(on, x, y));
   return alpha.re == 1 && alpha.im == 0 ? MOHO_OK : moho_vec_scale(on, alpha, y);
 }
 

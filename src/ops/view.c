@@ -17,6 +17,7 @@ moho_status moho_view_put(moho_lane *on, moho_scalar alpha, bool add, const moho
   const moho_array *v[] = { y, x };
   moho_nd nd;
   if (moho_array_size(y) == 0) return MOHO_OK;
+  MOHO_TRY(moho_vec_lane(y, &on));
   moho_nd_make(&nd, 2, v);
   if (k && k->can_rearrange(&nd, alpha)) return k->rearrange(on, &nd, alpha, add);
   return moho_vec_axpby(on, alpha, x, (moho_scalar){ add, 0 }, y);
