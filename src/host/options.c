@@ -72,6 +72,7 @@ static const struct {
     {"MOHO_DEBUG", "1: tracebacks show every frame"},
     {"MOHO_MODULES", "folder of the device modules (moho-cuda.so)"},
     {"MOHO_ISA", "Kirchhoff loops of the CPU: generic, avx2 or avx512 instead of the best that the processor has"},
+    {"MOHO_SYNC", "1: waits for each CUDA kernel, so that a failure names the one that failed; slow"},
     {"LUA_PATH, LUA_CPATH", "as in Lua; LUA_INIT is ignored"},
     {"OMP_NUM_THREADS", "threads of the CPU without --threads and MOHO_THREADS"},
     {"CUDA_VISIBLE_DEVICES", "as everywhere"},
@@ -272,7 +273,7 @@ static int parse_command(int argc, char **argv, int i, options *o)
 
 static int from_environment(options *o)
 {
-  static const char *const library[] = {"MOHO_MODULES", "MOHO_ISA"}; /* read by libmoho itself */
+  static const char *const library[] = {"MOHO_MODULES", "MOHO_ISA", "MOHO_SYNC"}; /* read by libmoho itself */
   const char *v;
   for (size_t i = 0; o->no_env && i < sizeof library / sizeof *library; i++) unsetenv(library[i]);
   if (!o->device && (v = options_env(o, "MOHO_DEVICE"))) {
