@@ -106,10 +106,11 @@ chain("Kirchhoff large", large)
 
 -- ---- LSQR -----------------------------------------------------------------------------
 local function solve(name, A, where)
-  local y = (A * moho.rng(4):normal(A.dims, A.dtype, where)):copy()
-  local x, v = moho.zeros{ shape = A.dims, dtype = A.dtype, device = where }, y:copy()
+  local x = moho.rng(4):normal(A.dims, A.dtype, where)
+  local y = (A * x):copy()
+  local v, z = y:copy(), x:copy()
   local forward = median(25, function() A:apply(x, v, 1, true) end)
-  local adjoint = median(25, function() A.H:apply(v, x, 1, true) end)
+  local adjoint = median(25, function() A.H:apply(y, z, 1, true) end)
   local niter = 50
   local all = median(5, function() moho.lsqr{ A = A, y = y, niter = niter, atol = 0, btol = 0, conlim = 0 } end)
   local parts = niter * forward + (niter + 1) * adjoint

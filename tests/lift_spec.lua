@@ -51,7 +51,7 @@ describe("transfers", function()
       for _ = 1, 3 do A:apply(x, y) end                   -- by then both are page-locked
       local bytes = x.nbytes
       assert.same({ puts = 1, gets = 1, up = bytes, down = bytes, waits = 1, allocs = 0 }, cost(function() A:apply(x, y) end))
-      same(y, diagonal(n, t, 1, "cpu") * (diagonal(n, t, 2, "cpu") * x))
+      close(y, diagonal(n, t, 1, "cpu") * (diagonal(n, t, 2, "cpu") * x), t)
       A:apply(x, y, 0.5, true)                            -- and added to
       close(y, (A * x) * 1.5, t)
     end
@@ -150,7 +150,7 @@ describe("arrays on a lift's far side", function()
         local want = op * a:cpu()
         op:apply(a, b)
         assert.same(nothing, cost(function() op:apply(a, b) end))
-        same(want, b)
+        close(want, b, t)
         op:apply(a, b, -0.5, true)
         close(b, want * 0.5, t)
       end
@@ -169,11 +169,11 @@ describe("arrays on a lift's far side", function()
       A:apply(up, y)
       local c = cost(function() A:apply(x, y) end)
       assert.same({ 1, 0 }, { c.puts, c.gets })
-      same(A * x, y)
+      close(A * x, y, t)
       local h = moho.zeros{ shape = n, dtype = t, device = "cpu" }
       c = cost(function() moho.vstack{ A }:apply(up, h) end)
       assert.same({ 0, 1 }, { c.puts, c.gets })
-      same(A * x, h)
+      close(A * x, h, t)
       -- a part that has no lift keeps the whole on the host
       local D = diagonal(n, t, 5, "cpu")
       fails("works on cpu, the input is on " .. device, function() return (A + D) * up end)
@@ -308,7 +308,7 @@ describe("a lost device", function()
       local kept, L = moho.ones{ shape = 300000, device = "cuda:0" }, moho.lift({ 2 ^ 19 }, { device = "cuda:0" })
       local lag = moho.devices()[2].about:match "lags"
       -- memory that the device has is taken to be far longer than it is
-      local bad = not lag and moho.array.wrap{ ptr = kept:ptr(), shape = 2 ^ 37, device = "cuda:0" }
+      local bad = not lag and moho.array.wrap{ ptr = kept:ptr(), shape = 2 ^ 34, device = "cuda:0" }
       for i = 1, lag and 30 or 1 do
         local ok, why = pcall(function() return bad and bad:norm() or kept:cpu() end)
         if not ok then print(why) break end
@@ -331,7 +331,7 @@ describe("a lost device", function()
     assert.equal(0, code)
     local lines = {}
     for line in out:gmatch "[^\n]+" do lines[#lines + 1] = line end
-    assert.matches("CUDA failure in kernel .*%(illegal address%).*: the device context is lost; restart moho", lines[1])
+    assert.matches("CUDA failure in kernel .*%(.*address.*%).*: the device context is lost; restart moho", lines[1])
     for i = 2, 6 do assert.matches("the device context was lost before.*; restart moho", lines[i]) end
     assert.equal("true", lines[7])
     assert.equal("true", lines[8])
@@ -339,6 +339,6 @@ describe("a lost device", function()
     code, out, err = program.run{ "-e", script, env = "MOHO_SYNC=1" }
     assert.equal("", err)
     assert.equal(0, code)
-    assert.matches("CUDA failure in kernel [%w_ ]+ %(illegal address%): the device context is lost; restart moho\n", out)
+    assert.matches("CUDA failure in kernel [%w_ ]+ %([^)]*address[^)]*%): the device context is lost; restart moho\n", out)
   end)
 end)

@@ -46,7 +46,8 @@ moho_status moho_cross(moho_lane *on, const moho_array *src, moho_array *dst)
   } else {
     st = c->be->get(c->dev, l->stream, moho_array_data(dst), moho_array_data(src), bytes, &under_way);
     c->gets++, c->get_bytes += bytes;
-    if (!under_way) c->waits++;
+    /* what has arrived came after everything that was queued before it */
+    if (!under_way) l->under_way = false, c->waits++;
   }
   if (under_way) l->under_way = true;
   return st;
