@@ -102,7 +102,7 @@ moho_status cuda_upload(moho_ctx *c, void *stream, void *dst, const void *host, 
 {
   bool under_way = false;
   MOHO_TRY(c->be->put(c->dev, stream, dst, host, bytes, &under_way));
-  return under_way ? c->be->sync(c->dev, stream) : MOHO_OK;
+  return c->be->sync(c->dev, stream);
 }
 
 }

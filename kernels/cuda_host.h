@@ -14,7 +14,7 @@ extern const moho_host *cuda_host;
 moho_status cuda_failed(cudaError_t e, const char *call);
 moho_status cuda_launched(const char *kernel);
 moho_status cuda_usable(void);
-/* To device memory in the stream's order; `host` may go on return. */
+/* To device memory in the stream's order, and there on return, for any lane. */
 moho_status cuda_upload(moho_ctx *c, void *stream, void *dst, const void *host, size_t bytes);
 }
 

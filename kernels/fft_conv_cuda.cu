@@ -195,7 +195,7 @@ static moho_status make_span(moho_conv *p, int64_t nh, const double *h, int64_t 
   bool f32 = p->type == MOHO_F32;
   size_t bytes = (size_t)p->padded * 2 * (f32 ? sizeof *single : sizeof *wide);
   MOHO_TRY(moho_block_new(p->ctx, bytes, &p->span));
-  return p->ctx->be->put(p->ctx->dev, NULL, p->span->p, f32 ? (const void *)single : wide, bytes);
+  return cuda_upload(p->ctx, p->ctx->lane[0]->stream, p->span->p, f32 ? (const void *)single : wide, bytes);
 }
 
 /* ---- through the spectrum -------------------------------------------------------------------------------------------- */
@@ -302,7 +302,6 @@ static moho_status make_spectrum(moho_conv *p, int64_t nh, const double *h, int6
   }
   moho_status st = moho_block_new(p->ctx, bytes, &p->spectrum);
   if (!st) st = cuda_upload(p->ctx, p->ctx->lane[0]->stream, p->spectrum->p, out, bytes);
-  if (!st) st = p->ctx->be->sync(p->ctx->dev, p->ctx->lane[0]->stream);   /* any lane may use it */
   free(g);
   return st;
 }
