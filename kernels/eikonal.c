@@ -3,7 +3,10 @@
 #include <omp.h>
 #include "eikonal_tiles.h"
 
-enum { HALO = EIK_REACH };              /* unset nodes around tau, so that all have neighbours */
+enum {
+  HALO = EIK_REACH,                     /* unset nodes around tau, so that all have neighbours */
+  TODO = 1 << 15,                       /* beside a node's stencil: it is to be computed     */
+};
 
 /* A position being solved. */
 typedef struct solving {
@@ -13,11 +16,9 @@ typedef struct solving {
   int64_t step[3], estep[3];            /* of tau, and of arrays without halo                */
   double shift[3], ih[3], scale, least;        /* first coordinate relative to the source; 1 / step; 1 / s0^2; lower bound of tau */
   double *tau;                          /* of node (0, 0, 0)                                 */
-  uint16_t *stencil;
-  uint8_t *todo;                        /* as tau, of each node: to be computed              */
+  uint16_t *stencil;                    /* as tau, with TODO                                 */
   uint8_t *dirty;                       /* of each tile: to be swept                         */
   double change;
-  int64_t near[2][3];                   /* first and last of the tiles around the position   */
 } solving;
 
 /* ---- memory ---------------------------------------------------------------------------- */
@@ -35,7 +36,7 @@ static size_t nodes(const moho_eikonal_grid *g) { return (size_t)(g->n[0] * g->n
 
 static size_t cpu_eikonal_each(const moho_eikonal_grid *g)
 {
-  return rounded(padded(g) * sizeof(double)) + rounded(padded(g)) + rounded(nodes(g) * sizeof(uint16_t)) + rounded((size_t)eik_cut(g).n);
+  return rounded(padded(g) * sizeof(double)) + rounded(padded(g) * sizeof(uint16_t)) + rounded((size_t)eik_cut(g).n);
 }
 
 static int64_t slots(int64_t n)
@@ -57,24 +58,71 @@ static inline int in_box(const moho_eikonal_source *s, int64_t y, int64_t x, int
          y < s->first[0] + s->count[0];
 }
 
-/* Two tiles of a diagonal may see the same node. */
+/* Two tiles of a diagonal may see the same node or tile, and mark it at once. */
 static inline void mark(uint8_t *p)
 {
 #pragma omp atomic write
   *p = 1;
 }
 
-/* Nodes that see this one. */
-MOHO_FORMULA void mark_around(uint8_t *p, int nd, int second, const int64_t *step)
+static inline int peek(const uint16_t *p)
 {
+  int v;
+#pragma omp atomic read
+  v = *p;
+  return v;
+}
+
+/* Marks the node when it is not yet, and its stencil has, of the bits `of`, those of `has`. */
+static inline void mark_node(uint16_t *p, int of, int has)
+{
+  int v = peek(p);
+  if ((v & (of | TODO)) != has) return;
+#pragma omp atomic write
+  *p = (uint16_t)(v | TODO);
+}
+
+/* Node `t` has a new time, first stage. Only neighbours for which E towards it is above 0 can come earlier by that: for others a time with
+   E >= 0 is not below what they have. */
+MOHO_FORMULA void mark_later(const eik_node *at, int nd, const double *h, const double *t, uint16_t *p, const int64_t *step)
+{
+  EIK_AXES
   for (int i = 3 - nd; i < 3; i++)
-    for (int k = 1; k <= (second ? HALO : 1); k++) mark(p + k * step[i]), mark(p - k * step[i]);
+    EIK_AXES
+    for (int k = -1; k <= 1; k += 2) {
+      double x = k * at->x[i], r2 = at->r2 + h[i] * (h[i] + 2 * x);
+      if ((r2 + h[i] * (x + h[i])) * t[k * step[i]] > r2 * *t) mark_node(p + k * step[i], 0, 0);
+    }
+}
+
+/* The same, second stage: nodes whose stencil has it. */
+MOHO_FORMULA void mark_children(int nd, uint16_t *p, const int64_t *step)
+{
+  EIK_AXES
+  for (int i = 3 - nd; i < 3; i++)
+    EIK_AXES
+    for (int k = 1; k <= HALO; k++) {
+      const int up = (EIK_USED | (k > 1 ? EIK_SECOND : 0)) << (EIK_BITS * i), side = EIK_HIGHER << (EIK_BITS * i);
+      mark_node(p - k * step[i], up | side, up | side);
+      mark_node(p + k * step[i], up | side, up);
+    }
+}
+
+/* Whether any of n nodes is to be computed. */
+static inline bool any_todo(const uint16_t *p, int64_t n)
+{
+  uint64_t four, all = 0;
+  for (; n >= 4; n -= 4, p += 4) {
+    memcpy(&four, p, sizeof four);
+    all |= four;
+  }
+  for (; n > 0; n--) all |= *p++;
+  return (all & TODO * UINT64_C(0x0001000100010001)) != 0;
 }
 
 /* Nodes of a tile that lie along z. */
 typedef struct line {
   double *tau;                          /* of the line's node z = 0, as the others           */
-  uint8_t *todo;
   uint16_t *stencil;
   const double *slow2;
   eik_node at;
@@ -87,21 +135,21 @@ static line line_at(const solving *p, int nd, int64_t y, int64_t x)
 {
   const double *h = p->r->g.d;
   int64_t to = y * p->step[0] + x * p->step[1], eto = y * p->estep[0] + x * p->estep[1];
-  line l = { .tau = p->tau + to, .todo = p->todo + to, .stencil = p->stencil + eto, .slow2 = p->r->slow2 + eto, .zlo = INT64_MAX, .zhi = -1 };
+  line l = { .tau = p->tau + to, .stencil = p->stencil + to, .slow2 = p->r->slow2 + eto, .zlo = INT64_MAX, .zhi = -1 };
   l.at.x[0] = nd == 3 ? (double)y * h[0] + p->shift[0] : 0, l.at.x[1] = (double)x * h[1] + p->shift[1];
   l.across = l.at.x[0] * l.at.x[0] + l.at.x[1] * l.at.x[1];
   l.box = in_box(p->src, y, x, p->src->first[2]);
   return l;
 }
 
-/* Computes node z of a line if it is its turn; gives the relative change when there is one. */
-MOHO_FORMULA double compute(const solving *p, int nd, int second, int64_t sweep, line *l, int64_t z, double tol)
+/* Computes node z of a line if it is its turn. most: the largest relative change. */
+MOHO_FORMULA void compute(const solving *p, int nd, int second, int64_t sweep, line *l, int64_t z, double tol, double *most)
 {
   const double *h = p->r->g.d;
   const int64_t step[3] = { p->step[0], p->step[1], 1 };
-  if (!l->todo[z] || (second && !eik_turn(nd, l->stencil[z], sweep))) return 0;
-  l->todo[z] = 0;
-  if (l->box && z >= p->src->first[2] && z < p->src->first[2] + p->src->count[2]) return 0;
+  if (!(l->stencil[z] & TODO) || (second && !eik_turn(nd, l->stencil[z], sweep))) return;
+  l->stencil[z] &= (uint16_t)~TODO;
+  if (l->box && z >= p->src->first[2] && z < p->src->first[2] + p->src->count[2]) return;
   l->at.x[2] = (double)z * h[2] + p->shift[2];
   l->at.r2 = l->across + l->at.x[2] * l->at.x[2];
   l->at.f = l->slow2[z] * p->scale * l->at.r2;
@@ -109,12 +157,13 @@ MOHO_FORMULA double compute(const solving *p, int nd, int second, int64_t sweep,
   if (second) new = eik_more(eik_second(nd, &l->at, h, p->ih, l->tau + z, step, &l->stencil[z]), p->least);
   else new = eik_less(eik_first(nd, &l->at, h, p->ih, l->tau + z, step, NULL), old);
   double change = fabs(new - old);
-  if (!(change > tol * new)) return 0;
+  if (!(change > tol * new)) return;
   l->tau[z] = new;
-  mark_around(l->todo + z, nd, second, step);
+  if (second) mark_children(nd, l->stencil + z, step);
+  else mark_later(&l->at, nd, h, l->tau + z, l->stencil + z, step);
+  if (change > *most * new) *most = change / new;
   if (z < l->zlo) l->zlo = z;
   if (z > l->zhi) l->zhi = z;
-  return change / new;
 }
 
 /* Sweeps a tile; bit 2 i (2 i + 1): a node changed that the neighbour towards lower (higher) indices along axis i sees; bit 6: any. */
@@ -132,9 +181,14 @@ MOHO_FORMULA int sweep_tile(solving *p, int nd, int second, int64_t sweep, const
   for (int64_t j = 0; j < hi[0] - lo[0]; j++)
     for (int64_t k = 0; k < hi[1] - lo[1]; k++) {
       int64_t y = by ? hi[0] - 1 - j : lo[0] + j, x = bx ? hi[1] - 1 - k : lo[1] + k;
+      if (!any_todo(p->stencil + y * p->step[0] + x * p->step[1] + lo[2], hi[2] - lo[2])) continue;
       line l = line_at(p, nd, y, x);
-      for (int64_t z = bz ? hi[2] - 1 : lo[2]; z >= lo[2] && z < hi[2]; z += bz ? -1 : 1)
-        *change = eik_more(*change, compute(p, nd, second, sweep, &l, z, tol));
+      for (int64_t done = 0, left = hi[2] - lo[2], four; left > 0; done += four, left -= four) {
+        four = left < 4 ? left : 4;
+        int64_t z = bz ? hi[2] - done - four : lo[2] + done;
+        if (!any_todo(l.stencil + z, four)) continue;
+        for (int64_t m = 0; m < four; m++) compute(p, nd, second, sweep, &l, bz ? z + four - 1 - m : z + m, tol, change);
+      }
       if (l.zhi < 0) continue;
       changed |= 64;
       if (nd == 3) changed |= (y < lo[0] + HALO ? 1 : 0) | (y >= hi[0] - HALO ? 2 : 0);
@@ -200,14 +254,24 @@ static int64_t settle(solving *p, int second, const int64_t lo[3], const int64_t
   return sweep;
 }
 
-/* The tiles around the position, then all; false when there were too many sweeps. */
-static bool stage(solving *p, int second, int threads, int64_t sweeps[2])
+/* Threads for the tiles of a window: a diagonal must have several for each. */
+static int team(const int64_t lo[3], const int64_t hi[3], int threads)
 {
-  const int64_t *n = p->tiles.count, first[3] = { 0, 0, 0 }, last[3] = { n[0] - 1, n[1] - 1, n[2] - 1 };
-  sweeps[0] = settle(p, second, p->near[0], p->near[1], 1);
-  if (sweeps[0] < 0) return false;
-  sweeps[1] = settle(p, second, first, last, threads);
-  return sweeps[1] >= 0;
+  int64_t n[3] = { hi[0] - lo[0] + 1, hi[1] - lo[1] + 1, hi[2] - lo[2] + 1 };
+  return n[0] * n[1] * n[2] / (n[0] + n[1] + n[2] - 2) >= 4 * threads ? threads : 1;
+}
+
+/* Windows one after another; false when there were too many sweeps. */
+static bool stage(solving *p, int second, int threads, int64_t *sweeps)
+{
+  const int levels = eik_levels(&p->r->g, second);
+  for (int i = 0; i < levels; i++) {
+    int64_t lo[3], hi[3];
+    eik_window(&p->r->g, &p->tiles, p->src, eik_reach(second, i), lo, hi);
+    sweeps[i] = settle(p, second, lo, hi, team(lo, hi, threads));
+    if (sweeps[i] < 0) return false;
+  }
+  return true;
 }
 
 /* ---- a position ------------------------------------------------------------------------------ */
@@ -224,23 +288,22 @@ static void start(solving *p, const moho_eikonal_run *r, int64_t i, char *work)
   p->estep[0] = g->n[1] * g->n[2], p->estep[1] = g->n[2], p->estep[2] = 1;
   for (size_t k = 0; k < n; k++) tau[k] = EIK_UNSET;
   p->tau = tau + HALO * (p->step[0] + p->step[1] + 1);
-  p->todo = (uint8_t *)work + rounded(n * sizeof(double));
-  memset(p->todo, 0, n);
-  p->stencil = (uint16_t *)(p->todo + rounded(n));
-  p->todo += HALO * (p->step[0] + p->step[1] + 1);
-  p->dirty = (uint8_t *)p->stencil + rounded(nodes(g) * sizeof(uint16_t));
+  p->stencil = (uint16_t *)(work + rounded(n * sizeof(double)));
+  memset(p->stencil, 0, n * sizeof(uint16_t));
+  p->dirty = (uint8_t *)p->stencil + rounded(n * sizeof(uint16_t));
+  p->stencil += HALO * (p->step[0] + p->step[1] + 1);
   memset(p->dirty, 0, (size_t)p->tiles.n);
   for (int k = 0; k < 3; k++) p->shift[k] = g->o[k] - s->at[k], p->ih[k] = 1 / g->d[k];
   p->scale = 1 / (s->slow * s->slow), p->least = sqrt(r->slowest2 * p->scale);
   const double *from = s->tau;
-  const int64_t *lo = p->near[0], *hi = p->near[1];
-  eik_near(g, &p->tiles, s, p->near[0], p->near[1]);
+  int64_t lo[3], hi[3];
+  eik_window(g, &p->tiles, s, EIK_REACH, lo, hi);
   for (int64_t y = 0; y < s->count[0]; y++)
     for (int64_t x = 0; x < s->count[1]; x++)
       for (int64_t z = 0; z < s->count[2]; z++) {
         int64_t node = (s->first[0] + y) * p->step[0] + (s->first[1] + x) * p->step[1] + s->first[2] + z;
         p->tau[node] = *from++;
-        mark_around(p->todo + node, g->nd, 0, p->step);
+        for (int k = 3 - g->nd; k < 3; k++) mark_node(p->stencil + node - p->step[k], 0, 0), mark_node(p->stencil + node + p->step[k], 0, 0);
       }
   for (int64_t y = lo[0]; y <= hi[0]; y++)
     for (int64_t x = lo[1]; x <= hi[1]; x++)
@@ -276,8 +339,7 @@ static void choose_stencils(solving *p, int threads)
         if (p->r->g.nd == 2) eik_first(2, &at, p->r->g.d, p->ih, t, p->step, &s);
         else eik_first(3, &at, p->r->g.d, p->ih, t, p->step, &s);
       }
-      p->stencil[y * p->estep[0] + x * p->estep[1] + z] = (uint16_t)s;
-      p->todo[y * p->step[0] + x * p->step[1] + z] = 1;
+      p->stencil[y * p->step[0] + x * p->step[1] + z] = (uint16_t)(s | TODO);
     }
   memset(p->dirty, 1, (size_t)p->tiles.n);
 }
@@ -325,16 +387,10 @@ static moho_eikonal_sweeps solve_one(const moho_eikonal_run *r, int64_t i, char 
 
 static void join(moho_eikonal_sweeps *s, const moho_eikonal_sweeps *o)
 {
-  for (int k = 0; k < 4; k++)
-    if (o->n[k / 2][k % 2] > s->n[k / 2][k % 2]) s->n[k / 2][k % 2] = o->n[k / 2][k % 2];
+  for (int second = 0; second < 2; second++)
+    for (int i = 0; i < MOHO_EIKONAL_LEVELS; i++)
+      if (o->n[second][i] > s->n[second][i]) s->n[second][i] = o->n[second][i];
   if (o->failed >= 0 && (s->failed < 0 || o->failed < s->failed)) s->failed = o->failed, s->change = o->change;
-}
-
-/* Threads for the tiles of one position: a diagonal must have several for each. */
-static int team(const moho_eikonal_grid *g, int threads)
-{
-  eik_tiles t = eik_cut(g);
-  return t.n / eik_diagonals(&t) >= 4 * threads ? threads : 1;
 }
 
 static moho_status cpu_eikonal_solve(moho_lane *on, const moho_eikonal_run *r, void *work, moho_eikonal_sweeps *s)
@@ -351,7 +407,7 @@ static moho_status cpu_eikonal_solve(moho_lane *on, const moho_eikonal_run *r, v
     join(s, &o);
   }
   for (int64_t i = shared; i < r->n && s->failed < 0; i++) {
-    moho_eikonal_sweeps o = solve_one(r, i, work, team(&r->g, all));
+    moho_eikonal_sweeps o = solve_one(r, i, work, all);
     join(s, &o);
   }
   return moho_stopped() ? moho_fail(MOHO_ESTOP, "interrupted") : MOHO_OK;

@@ -24,6 +24,8 @@ extern "C" {
 /* Nodes of a tile along y, x and z, in 2-D and in 3-D. */
 enum { MOHO_EIKONAL_X2 = 32, MOHO_EIKONAL_Z2 = 32, MOHO_EIKONAL_Y3 = 8, MOHO_EIKONAL_X3 = 8, MOHO_EIKONAL_Z3 = 16 };
 
+enum { MOHO_EIKONAL_LEVELS = 48 };      /* windows at most                                   */
+
 typedef struct moho_eikonal_grid {
   int nd;                               /* 2 or 3                                            */
   int64_t n[3];                         /* nodes along y (1 in 2-D), x, z; z fastest         */
@@ -44,14 +46,14 @@ typedef struct moho_eikonal_run {
   int64_t n;
   const moho_eikonal_source *source;    /* n, on the host                                    */
   double tol;                           /* of changes, relative                              */
-  int64_t niter;                        /* sweeps of a stage, at most                        */
+  int64_t niter;                        /* sweeps of a stage's window, at most               */
   /* results, type f32 or f64: (n, nodes) each, NULL where it is not wanted; the gradient along y, x, z */
   moho_dtype type;
   void *time, *tau, *grad[3];
 } moho_eikonal_run;
 
 typedef struct moho_eikonal_sweeps {
-  int64_t n[2][2];                      /* of each stage: around the positions, then of all; the most that a position took */
+  int64_t n[2][MOHO_EIKONAL_LEVELS];    /* of each stage's windows, see eikonal_tiles.h: the most that a position took */
   int64_t failed;                       /* a position that did not come to an end, or -1     */
   double change;                        /* its last change, relative                         */
 } moho_eikonal_sweeps;

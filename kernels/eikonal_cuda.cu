@@ -145,15 +145,16 @@ __device__ static int sweep_tile(const batch &b, const moho_eikonal_source &src,
   return changed | (zlo < HALO ? 16 : 0) | (zhi >= hi[2] - HALO ? 32 : 0);
 }
 
-__device__ static bool is_near(const batch &b, int64_t pos, const int64_t at[3])
+/* Whether the window goes over the tile. */
+__device__ static bool within(const batch &b, int64_t pos, int64_t reach, const int64_t at[3])
 {
   int64_t lo[3], hi[3];
-  eik_near(&b.g, &b.tiles, &b.source[pos], lo, hi);
+  eik_window(&b.g, &b.tiles, &b.source[pos], reach, lo, hi);
   return eik_within(at, lo, hi);
 }
 
 /* A diagonal of tiles: blocks along x are the tiles with the first two coordinates free, along y the positions. */
-template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINES) sweep_kernel(batch b, bool near, int64_t sweep, int64_t diagonal)
+template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINES) sweep_kernel(batch b, int64_t reach, int64_t sweep, int64_t diagonal)
 {
   using S = shape<ND>;
   __shared__ double t[S::D * S::H * S::W];
@@ -164,7 +165,7 @@ template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINE
   const int64_t *count = b.tiles.count, jump[3] = { count[1] * count[2], count[2], 1 };
   const int64_t tile = at[0] * jump[0] + at[1] * jump[1] + at[2], pos = blockIdx.y, lo[3] = { at[0] * S::Y, at[1] * S::X, at[2] * S::Z };
   uint8_t *dirty = b.dirty + pos * b.tiles.n + tile;
-  if (!*dirty || (near && !is_near(b, pos, at))) return;
+  if (!*dirty || !within(b, pos, reach, at)) return;
   if (threadIdx.x == 0) all = 0, most = 0;
   double *tau = b.tau + pos * b.nodes, change = 0;
   load<ND>(b, tau, lo, t);
@@ -206,7 +207,7 @@ __global__ void start_kernel(batch b)
     int64_t z = s.first[2] + i % s.count[2], x = s.first[1] + i / s.count[2] % s.count[1], y = s.first[0] + i / (s.count[1] * s.count[2]);
     tau[(y * b.g.n[1] + x) * b.g.n[2] + z] = s.tau[i];
   }
-  eik_near(&b.g, &b.tiles, &s, lo, hi);
+  eik_window(&b.g, &b.tiles, &s, EIK_REACH, lo, hi);
   for (int64_t y = lo[0]; y <= hi[0]; y++)
     for (int64_t x = lo[1]; x <= hi[1]; x++)
       for (int64_t z = lo[2]; z <= hi[2]; z++) dirty[(y * b.tiles.count[1] + x) * b.tiles.count[2] + z] = 1;
@@ -243,14 +244,14 @@ template <int ND> __global__ void stencil_kernel(batch b)
   b.stencil[pos * b.nodes + i] = (uint16_t)stencil;
 }
 
-/* A block for each position: whether it has tiles left. */
-__global__ void pending_kernel(batch b, bool near)
+/* A block for each position: whether its window has tiles left. */
+__global__ void pending_kernel(batch b, int64_t reach)
 {
   int any = 0;
   const int64_t *n = b.tiles.count;
   for (int64_t i = threadIdx.x; i < b.tiles.n; i += blockDim.x) {
     const int64_t at[3] = { i / (n[1] * n[2]), i / n[2] % n[1], i % n[2] };
-    if (b.dirty[blockIdx.x * b.tiles.n + i] && (!near || is_near(b, blockIdx.x, at))) any = 1;
+    if (b.dirty[blockIdx.x * b.tiles.n + i] && within(b, blockIdx.x, reach, at)) any = 1;
   }
   any = __syncthreads_or(any);
   if (threadIdx.x) return;
@@ -289,48 +290,54 @@ template <int ND> __global__ void give_kernel(batch b, results r)
 
 static dim3 over(int64_t items, int64_t n) { return dim3((unsigned)((items + THREADS - 1) / THREADS), (unsigned)n); }
 
-template <int ND, bool SECOND> static moho_status sweep_all(const batch &b, bool near, cudaStream_t st, int64_t sweep)
+template <int ND, bool SECOND> static moho_status sweep_all(const batch &b, int64_t reach, cudaStream_t st, int64_t sweep)
 {
   const int64_t diagonals = eik_diagonals(&b.tiles), free_tiles = b.tiles.count[0] * b.tiles.count[1];
   for (int64_t d = 0; d < diagonals; d++) {
-    sweep_kernel<ND, SECOND><<<dim3((unsigned)free_tiles, (unsigned)b.n), shape<ND>::LINES, 0, st>>>(b, near, sweep, d);
+    sweep_kernel<ND, SECOND><<<dim3((unsigned)free_tiles, (unsigned)b.n), shape<ND>::LINES, 0, st>>>(b, reach, sweep, d);
     CUDA_LAUNCHED("eikonal sweep");
   }
   return MOHO_OK;
 }
 
-/* Whether any position has tiles left. */
-static moho_status pending(const batch &b, bool near, cudaStream_t st, int *left)
+/* Whether any position's window has tiles left. */
+static moho_status pending(const batch &b, int64_t reach, cudaStream_t st, int *left)
 {
   CUDA_TRY(cudaMemsetAsync(b.pending, 0, sizeof(int), st));
-  pending_kernel<<<(unsigned)b.n, THREADS, 0, st>>>(b, near);
+  pending_kernel<<<(unsigned)b.n, THREADS, 0, st>>>(b, reach);
   CUDA_LAUNCHED("eikonal pending");
   CUDA_TRY(cudaMemcpyAsync(left, b.pending, sizeof *left, cudaMemcpyDeviceToHost, st));
   CUDA_TRY(cudaStreamSynchronize(st));
   return MOHO_OK;
 }
 
-/* Sweeps until no tile is left, or none of those around the positions: the number of sweeps, -1 when there were too many. */
-template <int ND, bool SECOND> static moho_status settle(const batch &b, bool near, cudaStream_t st, int64_t niter, int64_t *sweeps)
+/* Sweeps until no tile of the windows is left: the number of sweeps, -1 when there were too many. */
+template <int ND, bool SECOND> static moho_status settle(const batch &b, int64_t reach, cudaStream_t st, int64_t niter, int64_t *sweeps)
 {
   int left;
   for (int64_t n = 0;; n++) {
-    MOHO_TRY(pending(b, near, st, &left));
+    MOHO_TRY(pending(b, reach, st, &left));
     if (!left || n == niter) {
       *sweeps = left ? -1 : n;
       return MOHO_OK;
     }
     if (moho_stopped()) return moho_fail(MOHO_ESTOP, "interrupted");
     CUDA_TRY(cudaMemsetAsync(b.change, 0, (size_t)b.n * sizeof *b.change, st));
-    MOHO_TRY((sweep_all<ND, SECOND>(b, near, st, n)));
+    MOHO_TRY((sweep_all<ND, SECOND>(b, reach, st, n)));
   }
 }
 
-template <int ND, bool SECOND> static moho_status stage(const batch &b, cudaStream_t st, int64_t niter, int64_t sweeps[2])
+/* Windows one after another; *ended is false when there were too many sweeps. n: the most sweeps of each window so far. */
+template <int ND, bool SECOND> static moho_status stage(const batch &b, cudaStream_t st, int64_t niter, int64_t *n, bool *ended)
 {
-  MOHO_TRY((settle<ND, SECOND>(b, true, st, niter, &sweeps[0])));
-  sweeps[1] = sweeps[0];
-  if (sweeps[0] >= 0) MOHO_TRY((settle<ND, SECOND>(b, false, st, niter, &sweeps[1])));
+  const int levels = eik_levels(&b.g, SECOND);
+  *ended = true;
+  for (int i = 0; i < levels && *ended; i++) {
+    int64_t sweeps;
+    MOHO_TRY((settle<ND, SECOND>(b, eik_reach(SECOND, i), st, niter, &sweeps)));
+    *ended = sweeps >= 0;
+    if (sweeps > n[i]) n[i] = sweeps;
+  }
   return MOHO_OK;
 }
 
@@ -353,21 +360,19 @@ static moho_status find_failed(const batch &b, cudaStream_t st, int64_t first, m
 
 template <int ND> static moho_status solve_batch(const batch &b, cudaStream_t st, int64_t niter, int64_t first, const results &r, moho_eikonal_sweeps *s)
 {
-  int64_t n[2][2];
+  bool ended;
   clear_kernel<<<over(b.nodes, b.n), THREADS, 0, st>>>(b);
   CUDA_LAUNCHED("eikonal clear");
   start_kernel<<<(unsigned)((b.n + THREADS - 1) / THREADS), THREADS, 0, st>>>(b);
   CUDA_LAUNCHED("eikonal start");
-  MOHO_TRY((stage<ND, false>(b, st, niter, n[0])));
-  if (n[0][1] < 0) return find_failed(b, st, first, s);
+  MOHO_TRY((stage<ND, false>(b, st, niter, s->n[0], &ended)));
+  if (!ended) return find_failed(b, st, first, s);
   stencil_kernel<ND><<<over(b.nodes, b.n), THREADS, 0, st>>>(b);
   CUDA_LAUNCHED("eikonal stencil");
-  MOHO_TRY((stage<ND, true>(b, st, niter, n[1])));
-  if (n[1][1] < 0) return find_failed(b, st, first, s);
+  MOHO_TRY((stage<ND, true>(b, st, niter, s->n[1], &ended)));
+  if (!ended) return find_failed(b, st, first, s);
   give_kernel<ND><<<over(b.nodes, b.n), THREADS, 0, st>>>(b, r);
   CUDA_LAUNCHED("eikonal results");
-  for (int i = 0; i < 4; i++)
-    if (n[i / 2][i % 2] > s->n[i / 2][i % 2]) s->n[i / 2][i % 2] = n[i / 2][i % 2];
   return MOHO_OK;
 }
 

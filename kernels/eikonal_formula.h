@@ -15,7 +15,7 @@
 #include "moho_kernel.h"
 
 #define EIK_UNSET 1e30                  /* tau of a node that no time has reached            */
-#define EIK_ROUGH 1e-6                  /* changes below it do not matter to what the first stage is for */
+#define EIK_ROUGH 1e-5                  /* changes below it do not matter to what the first stage is for */
 
 /* Bits of an axis in a node's stencil. */
 enum { EIK_USED = 1, EIK_HIGHER = 2, EIK_SECOND = 4, EIK_BITS = 3 };
@@ -26,46 +26,58 @@ typedef struct eik_node {
   double r2, f;
 } eik_node;
 
+/* Loops over axes are written out, so that a, b and the like are registers, not arrays in memory. */
+#if defined __CUDACC__
+#define EIK_AXES _Pragma("unroll")
+#elif defined __GNUC__
+#define EIK_AXES _Pragma("GCC unroll 3")
+#else
+#define EIK_AXES
+#endif
+
 /* No not-a-numbers here: so no calls of fmin and fmax. */
 MOHO_FORMULA double eik_less(double a, double b) { return b < a ? b : a; }
 MOHO_FORMULA double eik_more(double a, double b) { return b > a ? b : a; }
 MOHO_FORMULA double eik_square(double v) { return v * v; }
 
-/* The equation on the axes of `mask`; false when no tau has all E >= 0. Written with the cross products, so that nothing cancels. */
-MOHO_FORMULA int eik_solve(int nd, int mask, const double *a, const double *b, double f, double *tau)
+/* The equation; false when no tau has all E >= 0. Axes that are out of use have a = b = 0. Written with the cross products, so that
+   nothing cancels, and without a choice, so that the whole is one chain of arithmetic; 1 / aa is ready before the root is. */
+MOHO_FORMULA int eik_solve(int nd, const double *a, const double *b, double f, double *tau)
 {
   double aa = 0, ab = 0, cross = 0;
+  int upwind = 1;
+  EIK_AXES
   for (int i = 3 - nd; i < 3; i++) {
-    if (!(mask >> i & 1)) continue;
     aa += a[i] * a[i], ab += a[i] * b[i];
-    for (int j = i + 1; j < 3; j++)
-      if (mask >> j & 1) cross += eik_square(a[i] * b[j] - a[j] * b[i]);
+    EIK_AXES
+    for (int j = i + 1; j < 3; j++) cross += eik_square(a[i] * b[j] - a[j] * b[i]);
   }
   double disc = aa * f - cross;
   if (!(disc >= 0)) return 0;
-  double t = (ab + sqrt(disc)) / aa;
-  for (int i = 3 - nd; i < 3; i++)
-    if ((mask >> i & 1) && !(a[i] * t >= b[i])) return 0;
+  double t = (ab + sqrt(disc)) * (1 / aa);
+  EIK_AXES
+  for (int i = 3 - nd; i < 3; i++) upwind &= a[i] * t >= b[i];
   *tau = t;
-  return 1;
+  return upwind;
 }
 
-/* The same on the axes of `mask` or a part of them: the earliest time. Gives the part. */
-MOHO_FORMULA int eik_solve_part(int nd, int mask, const double *a, const double *b, double f, double *tau)
+/* The earliest time on the axes of `mask` or a part of them; gives the part. E is negative first for the axis whose b / a is largest: as
+   long as there is no time with all E >= 0, that one is left out. Sets its a and b to 0. */
+MOHO_FORMULA int eik_solve_part(int nd, int mask, double *a, double *b, double f, double *tau)
 {
-  const int all = nd == 2 ? 6 : 7;
-  if (mask == all ? eik_solve(nd, all, a, b, f, tau) : eik_solve(nd, mask, a, b, f, tau)) return mask;
-  int used = 0;
-  double best = EIK_UNSET, t, root = sqrt(f);
-  for (int i = 3 - nd; i < 3; i++)
-    if ((mask >> i & 1) && (t = (b[i] + root) / a[i]) < best) best = t, used = 1 << i;
-  if (nd == 3)
-    for (int i = 0; i < 3; i++) {
-      int pair = mask & ~(1 << i);
-      if (pair != mask && eik_solve(3, pair, a, b, f, &t) && t < best) best = t, used = pair;
-    }
-  *tau = best;
-  return used;
+  while (mask && !eik_solve(nd, a, b, f, tau)) {
+    int last = 0;
+    double al = 0, bl = 1;
+    EIK_AXES
+    for (int i = 3 - nd; i < 3; i++)
+      if ((mask >> i & 1) && (!last || b[i] * al >= bl * a[i])) last = 1 << i, al = a[i], bl = b[i];
+    mask &= ~last;
+    EIK_AXES
+    for (int i = 3 - nd; i < 3; i++)
+      if (!(mask >> i & 1)) a[i] = b[i] = 0;
+  }
+  if (!mask) *tau = EIK_UNSET;
+  return mask;
 }
 
 /* Whether time falls from one node towards the source to the next. x: the first's coordinate, positive away from the source. */
@@ -75,15 +87,15 @@ MOHO_FORMULA int eik_falls(double r2, double x, double h, double near, double fa
 }
 
 /* The time with tau constant along the axes of `beside`, EIK_UNSET when there is none. */
-MOHO_FORMULA double eik_beside(int nd, int mask, int beside, const eik_node *at, const double *a, const double *b)
+MOHO_FORMULA double eik_beside(int nd, int beside, const eik_node *at, const double *a, const double *b)
 {
-  double a1[3], b1[3], tau = EIK_UNSET;
+  double a1[3], b1[3], tau;
+  EIK_AXES
   for (int i = 0; i < 3; i++) {
     int on = beside >> i & 1;
     a1[i] = on ? fabs(at->x[i]) : a[i], b1[i] = on ? 0 : b[i];
   }
-  eik_solve(nd, mask | beside, a1, b1, at->f, &tau);
-  return tau;
+  return eik_solve(nd, a1, b1, at->f, &tau) ? tau : EIK_UNSET;
 }
 
 /* First order. h, ih: steps and 1 / steps, t: the node's place in tau, s: steps to its neighbours. Gives the stencil when `stencil` is
@@ -93,20 +105,24 @@ MOHO_FORMULA double eik_first(int nd, const eik_node *at, const double *h, const
 {
   double a[3] = { 0, 0, 0 }, b[3] = { 0, 0, 0 }, tau;
   int mask = 0, beside = 0, side[3] = { 0, 0, 0 };
+  EIK_AXES
   for (int i = 3 - nd; i < 3; i++) {
     double lo = t[-s[i]], hi = t[s[i]], x = at->x[i], q = at->r2 * ih[i];
     double before = (at->r2 + h[i] * (h[i] - 2 * x)) * (lo * lo), after = (at->r2 + h[i] * (h[i] + 2 * x)) * (hi * hi);
     int higher = after < before;
-    double near = higher ? hi : lo;
-    a[i] = higher ? q - x : q + x, b[i] = q * near;
+    double near = higher ? hi : lo, slope = higher ? q - x : q + x;
+    int on = near < EIK_UNSET && slope > 1e-9 * q;
+    a[i] = on ? slope : 0, b[i] = on ? q * near : 0;
     side[i] = higher;
-    if (near < EIK_UNSET && a[i] > 1e-9 * q) mask |= 1 << i;
+    mask |= on << i;
     if (fabs(x) < h[i]) beside |= 1 << i;
   }
   if (!mask) return EIK_UNSET;
+  double other = !stencil && beside && (mask & ~beside) ? eik_beside(nd, beside, at, a, b) : EIK_UNSET;
   int used = eik_solve_part(nd, mask, a, b, at->f, &tau);
-  if (!stencil) return beside && mask & ~beside ? eik_less(tau, eik_beside(nd, mask, beside, at, a, b)) : tau;
+  if (!stencil) return eik_less(tau, other);
   *stencil = 0;
+  EIK_AXES
   for (int i = 3 - nd; i < 3; i++) {
     if (!(used >> i & 1)) continue;
     int64_t step = side[i] ? s[i] : -s[i];
@@ -123,18 +139,17 @@ MOHO_FORMULA double eik_second(int nd, const eik_node *at, const double *h, cons
 {
   double a[3] = { 0, 0, 0 }, b[3] = { 0, 0, 0 }, tau;
   int mask = 0;
+  EIK_AXES
   for (int i = 3 - nd; i < 3; i++) {
     int bits = *stencil >> (EIK_BITS * i);
     if (!(bits & EIK_USED)) continue;
     int64_t step = bits & EIK_HIGHER ? s[i] : -s[i];
-    double x = bits & EIK_HIGHER ? -at->x[i] : at->x[i], q = at->r2 * ih[i], near = t[step];
+    double x = bits & EIK_HIGHER ? -at->x[i] : at->x[i], q = at->r2 * ih[i], near = t[step], far = t[2 * step];
     mask |= 1 << i;
-    if ((bits & EIK_SECOND) && !eik_falls(at->r2, x, h[i], near, t[2 * step])) {
-      bits &= ~EIK_SECOND;
-      *stencil = (uint16_t)(*stencil & ~(EIK_SECOND << (EIK_BITS * i)));
-    }
-    if (bits & EIK_SECOND) a[i] = 1.5 * q + x, b[i] = q * (2 * near - 0.5 * t[2 * step]);
-    else a[i] = q + x, b[i] = q * near;
+    a[i] = q + x, b[i] = q * near;
+    if (!(bits & EIK_SECOND)) continue;
+    if (eik_falls(at->r2, x, h[i], near, far)) a[i] = 1.5 * q + x, b[i] = q * (2 * near - 0.5 * far);
+    else *stencil = (uint16_t)(*stencil & ~(EIK_SECOND << (EIK_BITS * i)));
   }
   eik_solve_part(nd, mask, a, b, at->f, &tau);
   return tau;

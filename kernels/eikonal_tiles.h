@@ -22,12 +22,27 @@ static inline eik_tiles eik_cut(const moho_eikonal_grid *g)
   return t;
 }
 
-/* The tiles that see the nodes around a position. They are swept by themselves first: what waits for each other across the source
-   is settled there before the rest of the grid hears of it. */
-MOHO_FORMULA void eik_near(const moho_eikonal_grid *g, const eik_tiles *t, const moho_eikonal_source *s, int64_t lo[3], int64_t hi[3])
+/* A stage settles windows around the position one after another: the tiles that the nodes within `reach` of those given lie in. The first has
+   what sees the given nodes, the last all. Nodes that wait for each other across the source are settled in a small window before the
+   rest of the grid hears of it. In the second stage there are such nodes at any distance, the weaker the farther, so its windows
+   grow by factors of 2: none passes on what a smaller one could settle. */
+MOHO_FORMULA int64_t eik_reach(int second, int level)
+{
+  return second ? (int64_t)EIK_REACH << level : level ? (int64_t)1 << 40 : EIK_REACH;
+}
+
+static inline int eik_levels(const moho_eikonal_grid *g, int second)
+{
+  int n = 1;
+  while (eik_reach(second, n - 1) < g->n[0] || eik_reach(second, n - 1) < g->n[1] || eik_reach(second, n - 1) < g->n[2]) n++;
+  return n;
+}
+
+/* First and last of a window's tiles. */
+MOHO_FORMULA void eik_window(const moho_eikonal_grid *g, const eik_tiles *t, const moho_eikonal_source *s, int64_t reach, int64_t lo[3], int64_t hi[3])
 {
   for (int k = 0; k < 3; k++) {
-    int64_t a = s->first[k] - EIK_REACH, z = s->first[k] + s->count[k] - 1 + EIK_REACH;
+    int64_t a = s->first[k] - reach, z = s->first[k] + s->count[k] - 1 + reach;
     lo[k] = (a > 0 ? a : 0) / t->size[k];
     hi[k] = (z < g->n[k] ? z : g->n[k] - 1) / t->size[k];
   }
@@ -43,15 +58,17 @@ static inline int64_t eik_diagonals(const eik_tiles *t) { return t->count[0] + t
 /* Whether an axis is swept from high to low: all combinations take turns. */
 MOHO_FORMULA int eik_backward(int64_t sweep, int axis) { return (int)(sweep >> (2 - axis) & 1); }
 
-/* The second stage's first round of sweeps does each node in the one that goes as time does along the axes of its stencil. */
+/* The second stage's first round of sweeps does each node in the one that goes as time does along the axes of its stencil: sides and
+   directions compared by their bits, all axes at once. */
 MOHO_FORMULA int eik_turn(int nd, int stencil, int64_t sweep)
 {
-  if (sweep >> nd) return 1;
+  int backward = 0, used = 0;
+  EIK_AXES
   for (int i = 3 - nd; i < 3; i++) {
-    int bits = stencil >> (EIK_BITS * i);
-    if ((bits & EIK_USED) && ((bits & EIK_HIGHER) != 0) != eik_backward(sweep, i)) return 0;
+    backward |= eik_backward(sweep, i) << (EIK_BITS * i);
+    used |= EIK_USED << (EIK_BITS * i);
   }
-  return 1;
+  return sweep >> nd || !((stencil / EIK_HIGHER ^ backward) & stencil & used);
 }
 
 /* Tile number `i` of those with the first two coordinates free, on diagonal `d` of a sweep: its coordinates; false when there is none. */

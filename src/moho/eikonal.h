@@ -15,7 +15,7 @@ typedef struct moho_eikonal_par {
   const moho_array *srcs;               /* (2, n) rows x, z or (3, n) rows y, x, z, inside the grid */
   moho_dtype type;                      /* of the results: f32 or f64; computed in double anyway  */
   double tol;                           /* sweep until nothing changes by more, relative; 0: 1e-9 */
-  int64_t niter;                        /* sweeps of each stage at most; 0: 1000                  */
+  int64_t niter;                        /* sweeps of a stage's window at most; 0: 1000            */
   bool tau, gradients;                  /* these results too                                      */
 } moho_eikonal_par;
 
@@ -24,7 +24,7 @@ typedef struct moho_eikonal_result {
   moho_array *time;
   moho_array *tau;                      /* time / (distance / velocity at the position)           */
   moho_array *grad[3];                  /* of time along y, x, z; 0 at the position               */
-  int64_t sweeps[2];                    /* first order, second order: around the positions, then of all */
+  int64_t sweeps[2];                    /* first order, second order: of all windows              */
   size_t each;                          /* bytes of work memory for a position while it is solved */
 } moho_eikonal_result;
 

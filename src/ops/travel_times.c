@@ -190,7 +190,10 @@ static moho_status sweep(const moho_eikonal_job *j, moho_eikonal_run *run, moho_
                      " sweeps, the last changed them by %.3g, relative; 'tol' is %g: allow more sweeps or larger changes",
                      s.failed + 1, at[1], at[2], run->niter, s.change, run->tol);
   }
-  for (int i = 0; i < 2; i++) r->sweeps[i] = s.n[i][0] + s.n[i][1];
+  for (int i = 0; i < 2; i++) {
+    r->sweeps[i] = 0;
+    for (int k = 0; k < MOHO_EIKONAL_LEVELS; k++) r->sweeps[i] += s.n[i][k];
+  }
   return MOHO_OK;
 }
 
