@@ -1,7 +1,8 @@
 /* The CUDA Kirchhoff kernel set: plans, and which kernels an application takes.
 
    Float operators take the fast kernels where their windows hold what a tile or a panel of the image spans, the plain
-   kernels where not (very fine sampling) and on devices without what they need. Either way index and fraction are those
+   kernels where not (very fine sampling), with weights of legs or limits of offsets, and on devices without what they
+   need. Either way index and fraction are those
    of one fixed-point table, so forward and adjoint agree whatever each takes. */
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,6 @@ static void cuda_kirchhoff_free(moho_kirchhoff *k)
 static moho_status limits(const moho_kirchhoff_desc *d)
 {
   int64_t nside = d->ns + d->nr, most = d->type == MOHO_F32 ? 1 << 26 : 1 << 20;
-  if (d->dynamic || d->angle.on || d->offset.on)
-    return moho_fail(MOHO_EINVAL, "dynamic, angleaperture and aperture have no kernels on cuda; use device = \"cpu\"");
   for (int i = 0; i < 3; i++)
     if (d->n[i] > INT32_MAX / 2)
       return moho_fail(MOHO_EINVAL, "expected fewer than 2^30 image points along an axis on cuda");
@@ -45,6 +44,15 @@ static moho_status limits(const moho_kirchhoff_desc *d)
   return MOHO_OK;
 }
 
+/* Of the user's, on this device. */
+static void table_of(const moho_array *a, const void **p, int64_t stride[2], bool *wide)
+{
+  if (!a) return;
+  *p = (const char *)a->block->p + (size_t)a->offset * moho_dtype_size(a->type);
+  *wide = a->type == MOHO_F64;
+  stride[0] = a->stride[0], stride[1] = a->stride[1];
+}
+
 static void geometry(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
 {
   kc_geo *g = &k->geo;
@@ -56,15 +64,13 @@ static void geometry(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   g->half = d->t0 / 2, g->dt = d->dt, g->nt = (int)d->nt;
   g->nvel = d->nvel;
   g->aperture = d->aperture, g->amin = d->amin, g->amax = d->amax;
-  g->taper[0] = 1;
-  for (int i = 1; i < 20; i++) g->taper[i] = (1 + cos(3.14159265358979323846 * (i - 1) / 19)) / 2;
+  kir_steps(g->taper);
+  g->three = d->three, g->dynamic = d->dynamic, g->angle = d->angle, g->offset = d->offset, g->eps = d->eps;
   for (int i = 0; i < 2; i++) {
-    const moho_array *a = d->trav[i];
-    if (!a) continue;
-    g->trav[i] = (const char *)a->block->p + (size_t)a->offset * moho_dtype_size(a->type);
-    g->wide[i] = a->type == MOHO_F64;
-    g->stride[i][0] = a->stride[0], g->stride[i][1] = a->stride[1];
+    table_of(d->trav[i], &g->trav[i], g->stride[i], &g->wide[i]);
+    table_of(d->amp[i], &g->amp[i], g->amp_stride[i], &g->amp_wide[i]);
   }
+  k->parts = kir_parts(d->dynamic, d->three, d->angle.on);
   k->type = d->type;
   k->ni = d->n[0] * d->n[1] * d->n[2];
   k->ntraces = d->ntraces, k->nt = d->nt;
@@ -72,18 +78,22 @@ static void geometry(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   k->full = !d->isrc;
 }
 
-/* Positions of all sides: rows y, x, z. */
+/* Positions of all sides: rows y, x, z; behind them the cells they are in: y, x. */
 static moho_status positions(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double **host)
 {
   kc_geo *g = &k->geo;
-  double *p = (double *)calloc((size_t)g->nside * 3, sizeof *p);
+  double *p = (double *)calloc((size_t)g->nside * 5, sizeof *p);
   if (!p) return moho_fail(MOHO_ENOMEM, "out of memory for %d positions", g->nside);
   *host = p;
   for (int i = 0; i < 3; i++) {
     if (d->rec) memcpy(p + (size_t)i * g->nside + g->roff, d->rec + (size_t)i * g->nr, (size_t)g->nr * sizeof *p);
     if (d->src) memcpy(p + (size_t)i * g->nside, d->src + (size_t)i * g->ns, (size_t)g->ns * sizeof *p);
   }
-  MOHO_TRY(kc_block(k, (size_t)g->nside * 3 * sizeof *p, p, (void **)&g->pos));
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < g->nside && g->n[i] > 1; j++)
+      p[(size_t)(3 + i) * g->nside + j] = floor((p[(size_t)i * g->nside + j] - g->o[i]) / g->d[i]);
+  MOHO_TRY(kc_block(k, (size_t)g->nside * 5 * sizeof *p, p, (void **)&g->pos));
+  g->cell = g->pos + 3 * (size_t)g->nside;
   static const double none = 0;
   return kc_block(k, (size_t)(d->nvel ? d->nvel : 1) * sizeof(double), d->nvel ? d->vel : &none, (void **)&g->vel);
 }
@@ -106,8 +116,9 @@ static moho_status choose(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   MOHO_TRY(kc_spans(k, &k->tile, true, k->tile_span, &highest, &bad));
   int64_t need = (int64_t)highest + 2;
   k->items = need <= KC_PAIRS / 4 ? 4 : need <= KC_PAIRS / 2 ? 2 : need <= KC_PAIRS && !bad ? 1 : 0;
-  k->fast_adjoint = k->type == MOHO_F32 && major >= 9 && k->items;
-  k->fast_forward = k->type == MOHO_F32 && room >= 220 * 1024;
+  bool fast = k->type == MOHO_F32 && !k->parts && !g->offset.on;
+  k->fast_adjoint = fast && major >= 9 && k->items;
+  k->fast_forward = fast && room >= 220 * 1024;
   kc_adjoint_groups(k);
   kc_plain_plan(k, highest);
   if (k->fast_adjoint) kc_adjoint_plan(k);
@@ -130,6 +141,7 @@ static moho_status fill(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double 
   }
   MOHO_TRY(choose(k, d));
   MOHO_TRY(kc_tables(k));
+  MOHO_TRY(kc_legs(k));
   if (k->fast_forward) MOHO_TRY(kc_forward_bound(k, kc_stream(k)));
   CUDA_TRY(cudaStreamSynchronize(kc_stream(k)));
   return MOHO_OK;
@@ -188,6 +200,18 @@ static moho_status cuda_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on
   return kc_adjoint(k, st, (const float *)d, shift, (const float *)rows, alpha, add, (float *)m, work);
 }
 
+static moho_status cuda_kirchhoff_illumination(const moho_kirchhoff *k, moho_lane *on, const double *e, void *m,
+                                               void *work)
+{
+  (void)work;
+  cudaStream_t st = (cudaStream_t)on->stream;
+  CUDA_TRY(cudaSetDevice(k->ctx->ordinal));
+  if (!k->ni) return MOHO_OK;
+  if (k->ntraces) return kc_illumination(k, st, e, m);
+  CUDA_TRY(cudaMemsetAsync(m, 0, (size_t)k->ni * moho_dtype_size(k->type), st));
+  return MOHO_OK;
+}
+
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
 const struct moho_kirchhoff_kernels moho_cuda_kirchhoff = {
     .make = cuda_kirchhoff_make,
@@ -197,4 +221,5 @@ const struct moho_kirchhoff_kernels moho_cuda_kirchhoff = {
     .work = cuda_kirchhoff_work,
     .forward = cuda_kirchhoff_forward,
     .adjoint = cuda_kirchhoff_adjoint,
+    .illumination = cuda_kirchhoff_illumination,
 };

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include "kirchhoff.h"
+#include "kirchhoff_weights.h"
 #include "cuda_host.h"
 
 static constexpr int KC_TILE = 512;   /* points of a tile: adjoint and plain kernels                        */
@@ -40,8 +41,15 @@ typedef struct kc_geo {
   double half, dt;                      /* half of t[0], taken off each side                 */
   double far;                           /* samples: with a leg from there on a sum is behind the record */
   int nt;
-  bool aperture;
-  double amin, amax, taper[20];
+  bool aperture;                        /* lateral: amin .. amax                             */
+  double amin, amax, taper[KIR_STEPS];
+  bool three, dynamic;
+  moho_kirchhoff_limit angle, offset;
+  double eps;                           /* of amplitudes by straight distance; or the user's: */
+  const void *amp[2];
+  int64_t amp_stride[2][2];
+  bool amp_wide[2];
+  const double *cell;                   /* (2, nside): cells along y and x, for offsets      */
 } kc_geo;
 
 /* The image cut into equal boxes: tiles (sizes powers of two, points in patches) or panels (points in C order). */
@@ -76,7 +84,7 @@ struct moho_kirchhoff {
   bool full, fast_forward, fast_adjoint;
   kc_boxes tile, panel;
   int nblk;
-  moho_block *blk[24];
+  moho_block *blk[32];
   size_t table_bytes;
   int *scratch;                         /* two numbers, while the plan is made               */
   /* plain kernels */
@@ -84,6 +92,10 @@ struct moho_kirchhoff {
   int64_t *table64_pairs;               /* forward: [tile][KC_TILE/2][side][2]               */
   kc_list list;
   int plain_slices, plain_rows;
+  int parts;                            /* numbers of a leg's weight, 0 to 3                 */
+  void *legs[2];                        /* by direction: forward [tile][point][part][side], adjoint [part][side][tile][point] */
+  uint8_t *lit;                         /* [tile][side]: whether a leg has weight anywhere   */
+  double *bound;                        /* [tile][point]: of the weights of pairs            */
   /* adjoint */
   uint32_t *tile_rel;                   /* [side][tile][KC_TILE]                             */
   kc_span *tile_span;                   /* [tile][side]                                      */
@@ -107,6 +119,11 @@ static inline cudaStream_t kc_stream(const moho_kirchhoff *k)
   const moho_ctx *c = k->ctx;
   return c->nlanes && c->lane[0] ? (cudaStream_t)c->lane[0]->stream : NULL;
 }
+
+static inline int kc_frac(const moho_kirchhoff *k) { return k->type == MOHO_F32 ? KC_FRAC : KC_FRAC64; }
+/* In the adjoint's tables: above all times of a tile where some have none (`items` sees to that). */
+static inline uint32_t kc_no_time(const moho_kirchhoff *k) { return (k->items == 4 ? 128u : 194u) << KC_FRAC; }
+static inline bool kc_limited(const kc_geo *g) { return g->aperture || g->offset.on; }
 
 #define KC_GRID(n, per) ((unsigned)(((n) + (per) - 1) / (per)))
 
@@ -194,13 +211,13 @@ __device__ __forceinline__ bool kc_time(const kc_geo &g, int side, const int at[
   return true;
 }
 
-/* Where a point is, for the aperture: z is its depth, in time mode v t / 2. */
-typedef struct kc_place { double y, x, z, unused; } kc_place;
+/* Where a point is, for the limits: z is its depth, in time mode v t / 2; its row along z, from 1. */
+typedef struct kc_place { double y, x, z, row; } kc_place;
 
 __device__ __forceinline__ kc_place kc_place_of(const kc_geo &g, const int at[3])
 {
   return {kc_coordinate(g, 0, at[0]), kc_coordinate(g, 1, at[1]),
-          g.mode == MOHO_KIRCHHOFF_TIME ? kc_deep(g, at) : kc_coordinate(g, 2, at[2]), 0};
+          g.mode == MOHO_KIRCHHOFF_TIME ? kc_deep(g, at) : kc_coordinate(g, 2, at[2]), (double)(at[2] + 1)};
 }
 
 /* The lateral aperture's weight of a trace with midpoint m (y, x, z) at a point. */
@@ -213,12 +230,12 @@ __device__ __forceinline__ double kc_aperture(const kc_geo &g, const double m[3]
     if (square < lo * lo * (1 - 1e-9)) return 1;
     if (square > hi * hi * (1 + 1e-9)) return 0;
   }
-  double distance = hypot(dx, dy);
+  double distance = __dsqrt_rn(__dadd_rn(__dmul_rn(dx, dx), __dmul_rn(dy, dy)));
   double ratio = depth > 0 ? __ddiv_rn(distance, depth) : distance > 0 ? INFINITY : 0;
   if (!(ratio < g.amax)) return 0;
   if (ratio < g.amin) return 1;
-  int i = (int)__ddiv_rn(__dmul_rn(20, __dsub_rn(ratio, g.amin)), __dsub_rn(g.amax, g.amin));
-  return g.taper[i < 19 ? i : 19];
+  int i = (int)__ddiv_rn(__dmul_rn(KIR_STEPS, __dsub_rn(ratio, g.amin)), __dsub_rn(g.amax, g.amin));
+  return g.taper[i < KIR_STEPS ? i : KIR_STEPS - 1];
 }
 
 __device__ __forceinline__ void kc_middle(const kc_geo &g, int s, int r, double m[3])
@@ -236,6 +253,10 @@ void kc_shape_tiles(moho_kirchhoff *k, double dz);
 moho_status kc_spans(moho_kirchhoff *k, const kc_boxes *b, bool even, kc_span *span, int *highest, bool *bad);
 moho_status kc_tables(moho_kirchhoff *k);
 moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
+/* kirchhoff_cuda_weights.cu */
+moho_status kc_legs(moho_kirchhoff *k);
+/* kirchhoff_cuda_illumination.cu */
+moho_status kc_illumination(const moho_kirchhoff *k, cudaStream_t st, const double *e, void *m);
 /* kirchhoff_cuda_plain.cu */
 void kc_plain_plan(moho_kirchhoff *k, int64_t highest);
 size_t kc_plain_work(const moho_kirchhoff *k, moho_dir dir);

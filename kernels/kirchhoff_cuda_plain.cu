@@ -1,19 +1,23 @@
-/* The plain Kirchhoff kernels: any type, any list of traces, any times, apertures. The double operators run on them,
-   and float ones where the fast kernels' windows don't fit.
+/* The plain Kirchhoff kernels: any type, any list of traces, any times, weights and limits. The double operators run on
+   them, and float ones where the fast kernels' windows don't fit or have no weights.
 
    Adjoint: a thread an image point, which gathers from rows in global memory for the eight sides of a group, whose times
    it keeps, and one other side after another; slices of these items give partial images that are added in order.
    Forward: a warp is 32 traces in one tile, with a window of doubles in shared memory that only their lane touches, added
    to 64-bit fixed-point sums. Integer sums have no order, so results repeat. The unit of the sums is 2^-61 of a power of
-   two above sum |m|, which bounds every sample (weights are at most 1), so they cannot overflow. */
+   two above sum |m w|, w the largest weight of the point, which bounds every sample, so they cannot overflow.
+
+   Weights of legs are numbers beside their times: a thread keeps those of its group too. Traces whose limits a tile is
+   outside of, or whose legs have no weight in it, are passed over. */
 #include <math.h>
 #include "kirchhoff_cuda_rows.cuh"
+#include "kirchhoff_cuda_weights.cuh"
 
 static constexpr int WINDOW = 128, SCALARS = 256;   /* rows of a window, at most                   */
 static constexpr int STEP = 8, BATCH = 8;           /* adjoint: items; forward: points at a time   */
 
-/* A tile's bounds for the aperture. */
-struct bounds { double lo[2], hi[2], zlo, zhi, deeplo, deephi; };
+/* A tile's bounds for the limits; top, bottom: rows along z from 1. */
+struct bounds { double lo[2], hi[2], zlo, zhi, deeplo, deephi, top, bottom; };
 
 struct plain {
   kc_geo geo;
@@ -26,8 +30,11 @@ struct plain {
   int frac, slices, rows;
   int64_t ld;
   int na, nb, a0, b0, groups;           /* adjoint: as in the fast kernel                        */
+  bool swap;
   const int64_t *item, *pid;
   const int *la, *lb, *at;
+  const void *legs;                     /* of this direction                                       */
+  const uint8_t *lit;
 };
 
 __device__ __forceinline__ void pair_of(const plain &a, int64_t pid, int *s, int *r)
@@ -42,8 +49,8 @@ __device__ __forceinline__ double fraction(int64_t t, int frac)
   return __longlong_as_double((long long)((uint64_t)t << (64 - frac) >> 12 | 0x3ff0000000000000ull));
 }
 
-/* 0: no point of the tile is inside the trace's aperture; 1: all are, with weight 1; 2: look at each. */
-__device__ static int inside(const kc_geo &g, const bounds &b, const double m[3])
+/* 0: no point of the tile is inside the trace's lateral aperture; 1: all are, with weight 1; 2: look at each. */
+__device__ static int inside_lateral(const kc_geo &g, const bounds &b, const double m[3])
 {
   double near[2], far[2];
   for (int i = 0; i < 2; i++) {
@@ -55,6 +62,25 @@ __device__ static int inside(const kc_geo &g, const bounds &b, const double m[3]
   const double more = 1 + 1e-9;
   if (deephi > 0 && hypot(near[0], near[1]) > g.amax * deephi * more) return 0;
   return hypot(far[0], far[1]) * more < g.amin * deeplo ? 1 : 2;
+}
+
+/* The same of both limits. */
+__device__ static int inside(const kc_geo &g, const bounds &b, const kc_trace &t)
+{
+  int in = 1;
+  if (g.offset.on) {
+    if (t.cells / b.bottom >= g.offset.max) return 0;
+    if (!(t.cells / b.top < (g.offset.hard ? g.offset.max : g.offset.min))) in = 2;
+  }
+  if (!g.aperture) return in;
+  int lateral = inside_lateral(g, b, t.middle);
+  return lateral == 1 ? in : lateral;
+}
+
+__device__ __forceinline__ bool lit(const plain &a, int tile, int s, int r)
+{
+  const uint8_t *l = a.lit + (int64_t)tile * a.geo.nside;
+  return l[s] && l[a.geo.roff + r];
 }
 
 /* ---- adjoint ------------------------------------------------------------------------------- */
@@ -90,6 +116,7 @@ __device__ static void tile_bounds(const plain &a, int tile, bounds *b)
   }
   for (int i = 0; i < 2; i++) b->lo[i] = lo[i], b->hi[i] = hi[i];
   b->zlo = lo[2], b->zhi = hi[2];
+  b->top = c[2] * a.tile.size[2] + 1, b->bottom = min((c[2] + 1) * a.tile.size[2], g.n[2]);
   b->deeplo = INFINITY, b->deephi = 0;
 }
 
@@ -110,11 +137,11 @@ __device__ static void block_bounds(const plain &a, int tile, double depth, boun
   __syncthreads();
 }
 
-/* What is known of the traces of up to STEP items: row in memory, -1 none; where the tile is to the aperture. */
-struct traces_of { int64_t row[STEP * KC_SLOTS]; int in[STEP * KC_SLOTS], b[STEP]; double middle[STEP * KC_SLOTS][3]; };
+/* What is known of the traces of up to STEP items: row in memory, -1 none; where the tile is to their limits. */
+struct traces_of { int64_t row[STEP * KC_SLOTS]; int in[STEP * KC_SLOTS], b[STEP]; kc_trace trace[STEP * KC_SLOTS]; };
 
-template <bool LIST, bool APERTURE>
-__device__ __forceinline__ void look_up(const plain &a, traces_of *m, const bounds &b, int g, int i, int n)
+template <bool LIST, bool LIMITS, bool LEGS>
+__device__ __forceinline__ void look_up(const plain &a, traces_of *m, const bounds &b, int tile, int g, int i, int n)
 {
   int p = threadIdx.x, r = p / KC_SLOTS, j = p % KC_SLOTS, sa, sb;
   int64_t pid = -1;
@@ -130,19 +157,21 @@ __device__ __forceinline__ void look_up(const plain &a, traces_of *m, const boun
     if (s < a.na) pid = (int64_t)s * a.nb + i + r;
   }
   m->in[p] = 1;
-  if (APERTURE && pid >= 0) {
-    kc_middle(a.geo, a.a0 ? sb : sa, (a.a0 ? sa : sb) - a.geo.roff, m->middle[p]);
-    m->in[p] = inside(a.geo, b, m->middle[p]);
-    if (!m->in[p]) pid = -1;
+  if ((LIMITS || LEGS) && pid >= 0) {
+    int s = a.swap ? sb : sa, t = (a.swap ? sa : sb) - a.geo.roff;
+    if (LIMITS) m->trace[p] = kc_trace_of(a.geo, s, t), m->in[p] = inside(a.geo, b, m->trace[p]);
+    if (!m->in[p] || (LEGS && !lit(a, tile, s, t))) pid = -1;
   }
   m->row[p] = pid < 0 ? -1 : kc_row(a.order, pid) * a.ld;
   if (j == 0) m->b[r] = sb;
 }
 
-/* The terms of one item. Without lists and apertures there are no branches, so that all loads are under way at once. */
-template <typename R, bool BRANCH, bool APERTURE>
+/* The terms of one item. Without lists, limits and weights there are no branches, so that all loads are under way at
+   once. */
+template <typename R, bool BRANCH, bool LIMITS, int PARTS>
 __device__ __forceinline__ R terms(const plain &a, const R *__restrict__ rows, const traces_of &m, int r,
-                                   const int64_t (&ts)[KC_SLOTS], int64_t tr, const kc_place &place)
+                                   const int64_t (&ts)[KC_SLOTS], int64_t tr, const kc_leg<R, PARTS> (&ws)[KC_SLOTS],
+                                   const kc_leg<R, PARTS> &wr, const kc_place &place)
 {
   int64_t limit = (int64_t)(a.geo.nt - 1) << a.frac;
   R acc = 0;
@@ -153,14 +182,16 @@ __device__ __forceinline__ R terms(const plain &a, const R *__restrict__ rows, c
     bool in = (uint64_t)t <= (uint64_t)limit && row >= 0;
     const R *d = rows + (in ? row + (t >> a.frac) : 0);
     R x = d[0], e = d[1] - x, v = x + (R)(fraction(t, a.frac) - 1) * e;
-    if (APERTURE && m.in[r * KC_SLOTS + j] == 2) v *= (R)kc_aperture(a.geo, m.middle[r * KC_SLOTS + j], place);
+    if (PARTS) v *= kc_pair(ws[j], wr);
+    if (LIMITS && m.in[r * KC_SLOTS + j] == 2) v *= (R)kc_limits(a.geo, m.trace[r * KC_SLOTS + j], place);
     acc += in ? v : 0;
   }
   return acc;
 }
 
-template <typename R, bool LIST, bool APERTURE>
-__global__ void __launch_bounds__(KC_TILE, 2)
+/* Weights of legs take the registers of a second block. */
+template <typename R, bool LIST, bool LIMITS, int PARTS>
+__global__ void __launch_bounds__(KC_TILE, PARTS ? 1 : 2)
     plain_adjoint(const __grid_constant__ plain a, const R *__restrict__ rows, double *__restrict__ part)
 {
   __shared__ bounds bound;
@@ -168,13 +199,16 @@ __global__ void __launch_bounds__(KC_TILE, 2)
   int tile = (int)(blockIdx.x / a.slices), slice = (int)(blockIdx.x % a.slices), p = threadIdx.x, at[3], g = 0, last = -1;
   int64_t all = LIST ? a.item[a.groups] : (int64_t)a.groups * a.nb, end = all * (slice + 1) / a.slices;
   kc_place place = {};
-  if (APERTURE) {
+  if (LIMITS) {
     kc_point(a.geo, a.tile, tile, p, at);
     place = kc_place_of(a.geo, at);
     block_bounds(a, tile, place.z, &bound);
   }
-  const int64_t *table = a.table + (int64_t)tile * KC_TILE + p, stride = (int64_t)a.tile.n * KC_TILE;
+  const int64_t *table = a.table + (int64_t)tile * KC_TILE + p, stride = (int64_t)a.tile.n * KC_TILE,
+                part_step = stride * a.geo.nside;
+  const R *legs = (const R *)a.legs + (int64_t)tile * KC_TILE + p;
   double sum = 0;
+  kc_leg<R, PARTS> ws[KC_SLOTS];
   int64_t ts[KC_SLOTS], q = all * slice / a.slices;
   if (!LIST) g = (int)(q / a.nb);
   while (q < end) {
@@ -185,15 +219,20 @@ __global__ void __launch_bounds__(KC_TILE, 2)
     if (g != last) {
       last = g;
 #pragma unroll
-      for (int j = 0; j < KC_SLOTS; j++)
-        ts[j] = table[(LIST ? a.la[g * KC_SLOTS + j] : a.a0 + min(g * KC_SLOTS + j, a.na - 1)) * stride];
+      for (int j = 0; j < KC_SLOTS; j++) {
+        int64_t side = LIST ? a.la[g * KC_SLOTS + j] : a.a0 + min(g * KC_SLOTS + j, a.na - 1);
+        ts[j] = table[side * stride];
+        ws[j] = kc_leg_at<R, PARTS>(legs + side * stride, part_step);
+      }
     }
     __syncthreads();
-    look_up<LIST, APERTURE>(a, &m, bound, g, (int)(q - first), n);
+    look_up<LIST, LIMITS, PARTS != 0>(a, &m, bound, tile, g, (int)(q - first), n);
     __syncthreads();
     R acc = 0;
     for (int r = 0; r < n; r++)
-      acc += terms<R, LIST || APERTURE, APERTURE>(a, rows, m, r, ts, table[m.b[r] * stride], place);
+      acc += terms<R, LIST || LIMITS || PARTS, LIMITS, PARTS>(a, rows, m, r, ts, table[m.b[r] * stride], ws,
+                                                              kc_leg_at<R, PARTS>(legs + m.b[r] * stride, part_step),
+                                                              place);
     sum += acc;
     q += n;
   }
@@ -215,17 +254,18 @@ __global__ void image_kernel(kc_geo g, kc_boxes b, int slices, double alpha, boo
 
 /* ---- forward ---------------------------------------------------------------------------------- */
 
-/* The image in tile order, zero outside; sums of magnitudes of the tiles; places of points (or NULL). */
+/* The image in tile order, zero outside; sums of magnitudes, with the largest weights, of the tiles; places of points (or
+   NULL). */
 template <typename R>
 __global__ void __launch_bounds__(KC_TILE)
-    spread_kernel(kc_geo g, kc_boxes b, const R *m, double *x, double *sum, kc_place *place)
+    spread_kernel(kc_geo g, kc_boxes b, const double *bound, const R *m, double *x, double *sum, kc_place *place)
 {
   __shared__ double s[KC_TILE];
   int at[3], p = threadIdx.x;
   double v = kc_point(g, b, blockIdx.x, p, at) ? (double)m[kc_index(g, at)] : 0;
   x[(int64_t)blockIdx.x * KC_TILE + p] = v;
   if (place) place[(int64_t)blockIdx.x * KC_TILE + p] = kc_place_of(g, at);
-  s[p] = fabs(v);
+  s[p] = fabs(v) * (bound && v != 0 ? bound[(int64_t)blockIdx.x * KC_TILE + p] : 1);
   for (int o = KC_TILE / 2; o; o /= 2) {
     __syncthreads();
     if (p < o) s[p] += s[p + o];
@@ -274,13 +314,13 @@ __device__ __forceinline__ void fetch(batch *b, const longlong2 *ts, const longl
 }
 
 /* What a lane knows of its trace. */
-struct lane_of { double *window, scale, middle[3]; int64_t *to, limit; int base, in; bool have, fits; };
+struct lane_of { double *window, scale; int64_t *to, limit; int base, in; bool have, fits; kc_trace trace; };
 
-template <bool APERTURE>
+template <bool LIMITS>
 __device__ __forceinline__ void update(const plain &a, const lane_of &l, int64_t t, double v, const kc_place *place)
 {
-  if ((uint64_t)t > (uint64_t)l.limit || !l.have || (APERTURE && !l.in)) return;
-  if (APERTURE && l.in == 2) v *= kc_aperture(a.geo, l.middle, *place);
+  if ((uint64_t)t > (uint64_t)l.limit || !l.have || !l.in) return;
+  if (LIMITS && l.in == 2) v *= kc_limits(a.geo, l.trace, *place);
   int row = (int)(t >> a.frac);
   double v1 = fma(v, fraction(t, a.frac), -v), v0 = v - v1;
   if (l.fits) {
@@ -293,18 +333,26 @@ __device__ __forceinline__ void update(const plain &a, const lane_of &l, int64_t
   }
 }
 
-template <bool APERTURE>
-__device__ __forceinline__ void add(const plain &a, const lane_of &l, const batch &b, const kc_place *place)
+/* legs: of the batch's first point, at sides ws and wr. All weights first, so that their loads are under way at once. */
+template <typename R, int PARTS, bool LIMITS>
+__device__ __forceinline__ void add(const plain &a, const lane_of &l, const batch &b, const kc_place *place,
+                                    const R *legs, int ws, int wr)
 {
+  double w[BATCH];
+#pragma unroll
+  for (int k = 0; k < BATCH; k++) {
+    const R *at = legs + (int64_t)k * PARTS * a.geo.nside;
+    w[k] = (double)kc_pair(kc_leg_at<R, PARTS>(at + ws, a.geo.nside), kc_leg_at<R, PARTS>(at + wr, a.geo.nside));
+  }
 #pragma unroll
   for (int k = 0; k < BATCH / 2; k++) {
-    if (b.x[k].x != 0) update<APERTURE>(a, l, b.s[k].x + b.r[k].x, b.x[k].x, place + 2 * k);
-    if (b.x[k].y != 0) update<APERTURE>(a, l, b.s[k].y + b.r[k].y, b.x[k].y, place + 2 * k + 1);
+    if (b.x[k].x != 0) update<LIMITS>(a, l, b.s[k].x + b.r[k].x, b.x[k].x * w[2 * k], place + 2 * k);
+    if (b.x[k].y != 0) update<LIMITS>(a, l, b.s[k].y + b.r[k].y, b.x[k].y * w[2 * k + 1], place + 2 * k + 1);
   }
 }
 
-/* Where a tile is to the traces' apertures; a warp. */
-__device__ static int tile_inside(const plain &a, int tile, const kc_place *place, const double middle[3])
+/* Where a tile is to the traces' limits; a warp. */
+__device__ static int tile_inside(const plain &a, int tile, const kc_place *place, const kc_trace &trace)
 {
   bounds b;
   int lane = threadIdx.x & 31;
@@ -316,11 +364,11 @@ __device__ static int tile_inside(const plain &a, int tile, const kc_place *plac
       b.deeplo = fmin(b.deeplo, __shfl_xor_sync(~0u, b.deeplo, o)),
       b.deephi = fmax(b.deephi, __shfl_xor_sync(~0u, b.deephi, o));
   }
-  return inside(a.geo, b, middle);
+  return inside(a.geo, b, trace);
 }
 
 /* Blocks of one warp: as many as their windows leave room for. */
-template <bool APERTURE>
+template <typename R, int PARTS, bool LIMITS>
 __global__ void __launch_bounds__(32)
     plain_forward(const __grid_constant__ plain a, const double *__restrict__ x, const kc_place *__restrict__ place,
                   const double *__restrict__ scalar, int64_t *__restrict__ sum)
@@ -341,12 +389,15 @@ __global__ void __launch_bounds__(32)
   l.window = window + lane, l.scale = scalar[0], l.to = sum + i * nt, l.limit = (int64_t)(nt - 1) << a.frac;
   l.base = us.base + ur.base - 2, l.in = 1, l.fits = !__any_sync(~0u, height > a.rows);
   x += (int64_t)tile * KC_TILE;
-  if (APERTURE) {
+  if (LIMITS) {
     place += (int64_t)tile * KC_TILE;
-    kc_middle(a.geo, s, r, l.middle);
-    l.in = tile_inside(a, tile, place, l.middle);
-    if (!__any_sync(~0u, l.in)) return;
+    l.trace = kc_trace_of(a.geo, s, r);
+    l.in = tile_inside(a, tile, place, l.trace);
   }
+  if (PARTS && !lit(a, tile, s, r)) l.in = 0;
+  if ((LIMITS || PARTS) && !__any_sync(~0u, l.in)) return;
+  const R *legs = (const R *)a.legs + (int64_t)tile * KC_TILE * PARTS * a.geo.nside;
+  int64_t leg_step = (int64_t)PARTS * a.geo.nside;
   height = __reduce_max_sync(~0u, height);
   if (l.fits)
     for (int k = 0; k < height; k++) l.window[k * 32] = 0;
@@ -355,9 +406,9 @@ __global__ void __launch_bounds__(32)
 #pragma unroll 1
   for (int p = 0; p < KC_TILE; p += 2 * BATCH) {
     fetch(&two, ts, tr, x, p + BATCH, a.geo.nside);
-    add<APERTURE>(a, l, one, place + p);
+    add<R, PARTS, LIMITS>(a, l, one, place + p, legs + p * leg_step, s, a.geo.roff + r);
     if (p + 2 * BATCH < KC_TILE) fetch(&one, ts, tr, x, p + 2 * BATCH, a.geo.nside);
-    add<APERTURE>(a, l, two, place + p + BATCH);
+    add<R, PARTS, LIMITS>(a, l, two, place + p + BATCH, legs + (p + BATCH) * leg_step, s, a.geo.roff + r);
   }
   if (l.fits && l.have)
     for (int k = 0; k < height; k++) put(l.to, nt, l.base + k, l.window[k * 32] * l.scale);
@@ -388,7 +439,7 @@ size_t kc_plain_work(const moho_kirchhoff *k, moho_dir dir)
 {
   size_t image = up((size_t)k->tile.n * KC_TILE * sizeof(double));
   if (dir == MOHO_ADJ) return image * (size_t)k->plain_slices;
-  if (k->geo.aperture) image += up((size_t)k->tile.n * KC_TILE * sizeof(kc_place));
+  if (kc_limited(&k->geo)) image += up((size_t)k->tile.n * KC_TILE * sizeof(kc_place));
   return image + up((size_t)k->tile.n * sizeof(double)) + SCALARS +
          (size_t)traces_at_once(k) * (size_t)k->nt * sizeof(int64_t);
 }
@@ -400,12 +451,29 @@ static plain arguments(const moho_kirchhoff *k, moho_dir dir)
   plain a = {};
   a.geo = *g, a.tile = k->tile, a.order = kc_order_of(k, swap), a.src = k->list.src, a.rec = k->list.rec;
   a.table = dir == MOHO_ADJ ? k->table64 : k->table64_pairs, a.span = k->tile_span;
-  a.traces = k->ntraces, a.frac = k->type == MOHO_F32 ? KC_FRAC : KC_FRAC64, a.slices = k->plain_slices, a.ld = k->ld;
+  a.traces = k->ntraces, a.frac = kc_frac(k), a.slices = k->plain_slices, a.ld = k->ld;
   a.rows = k->plain_rows;
   a.na = swap ? g->nr : g->ns, a.nb = swap ? g->ns : g->nr, a.a0 = swap ? g->roff : 0, a.b0 = swap ? 0 : g->roff;
-  a.groups = k->adj_groups;
+  a.groups = k->adj_groups, a.swap = swap, a.legs = k->legs[dir], a.lit = k->lit;
   a.item = k->list.dfirst, a.pid = k->list.pid, a.la = k->list.a, a.lb = k->list.b, a.at = k->list.at;
   return a;
+}
+
+/* With weights of legs, limits are looked at too: they cost little beside. */
+template <typename R, bool LIST> static auto adjoint_of(const moho_kirchhoff *k)
+{
+  if (k->parts == 1) return plain_adjoint<R, LIST, true, 1>;
+  if (k->parts == 2) return plain_adjoint<R, LIST, true, 2>;
+  if (k->parts == 3) return plain_adjoint<R, LIST, true, 3>;
+  return kc_limited(&k->geo) ? plain_adjoint<R, LIST, true, 0> : plain_adjoint<R, LIST, false, 0>;
+}
+
+template <typename R> static auto forward_of(const moho_kirchhoff *k)
+{
+  if (k->parts == 1) return plain_forward<R, 1, true>;
+  if (k->parts == 2) return plain_forward<R, 2, true>;
+  if (k->parts == 3) return plain_forward<R, 3, true>;
+  return kc_limited(&k->geo) ? plain_forward<R, 0, true> : plain_forward<R, 0, false>;
 }
 
 template <typename R>
@@ -418,9 +486,7 @@ static moho_status adjoint(const moho_kirchhoff *k, cudaStream_t st, const R *d,
   else clear_padding_kernel<<<KC_GRID(k->ntraces * pad, 256), 256, 0, st>>>(k->ntraces, (int)k->nt, k->ld, rows);
   CUDA_LAUNCHED("kirchhoff rows");
   unsigned blocks = (unsigned)a.tile.n * (unsigned)a.slices;
-  bool aperture = k->geo.aperture;
-  auto kernel = k->full ? (aperture ? plain_adjoint<R, false, true> : plain_adjoint<R, false, false>)
-                        : (aperture ? plain_adjoint<R, true, true> : plain_adjoint<R, true, false>);
+  auto kernel = k->full ? adjoint_of<R, false>(k) : adjoint_of<R, true>(k);
   kernel<<<blocks, KC_TILE, 0, st>>>(a, rows, part);
   CUDA_LAUNCHED("kirchhoff adjoint");
   image_kernel<<<KC_GRID((int64_t)a.tile.n * KC_TILE, 256), 256, 0, st>>>(k->geo, k->tile, a.slices, alpha, add, part,
@@ -442,17 +508,17 @@ static moho_status forward(const moho_kirchhoff *k, cudaStream_t st, const R *m,
                            R *y, int64_t ldy, char *work)
 {
   plain a = arguments(k, MOHO_FWD);
-  kc_place *place = k->geo.aperture ? (kc_place *)work : NULL;
+  kc_place *place = kc_limited(&k->geo) ? (kc_place *)work : NULL;
   if (place) work += up((size_t)k->tile.n * KC_TILE * sizeof *place);
   double *x = (double *)work, *sums = (double *)(work + up((size_t)k->tile.n * KC_TILE * sizeof(double)));
   double *scalar = (double *)((char *)sums + up((size_t)k->tile.n * sizeof(double)));
   int64_t *sum = (int64_t *)((char *)scalar + SCALARS), once = traces_at_once(k);
-  spread_kernel<<<k->tile.n, KC_TILE, 0, st>>>(k->geo, k->tile, m, x, sums, place);
+  spread_kernel<<<k->tile.n, KC_TILE, 0, st>>>(k->geo, k->tile, k->bound, m, x, sums, place);
   CUDA_LAUNCHED("kirchhoff spread");
   scale_kernel<<<1, KC_TILE, 0, st>>>(k->tile.n, sums, scalar);
   CUDA_LAUNCHED("kirchhoff scale");
   int bytes = a.rows * 32 * (int)sizeof(double);
-  auto kernel = k->geo.aperture ? plain_forward<true> : plain_forward<false>;
+  auto kernel = forward_of<R>(k);
   CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   for (a.first = 0; a.first < k->ntraces; a.first += once) {
     a.traces = k->ntraces - a.first < once ? k->ntraces - a.first : once;

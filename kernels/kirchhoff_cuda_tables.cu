@@ -237,8 +237,7 @@ static moho_status table64(moho_kirchhoff *k, cudaStream_t st, bool pairs, int64
   int64_t n = (int64_t)k->geo.nside * k->tile.n * KC_TILE;
   MOHO_TRY(kc_block(k, (size_t)n * sizeof **table, NULL, (void **)table));
   k->table_bytes += (size_t)n * sizeof **table;
-  kc_table64_kernel<<<KC_GRID(n, 256), 256, 0, st>>>(k->geo, k->tile, k->type == MOHO_F32 ? KC_FRAC : KC_FRAC64, pairs,
-                                                     *table);
+  kc_table64_kernel<<<KC_GRID(n, 256), 256, 0, st>>>(k->geo, k->tile, kc_frac(k), pairs, *table);
   CUDA_LAUNCHED("kirchhoff table");
   return MOHO_OK;
 }
@@ -254,7 +253,7 @@ moho_status kc_tables(moho_kirchhoff *k)
     MOHO_TRY(kc_block(k, (size_t)tiles * sizeof *k->tile_rel, NULL, (void **)&k->tile_rel));
     k->table_bytes += (size_t)tiles * sizeof *k->tile_rel;
     kc_tile_kernel<<<KC_GRID(tiles, 256), 256, 0, st>>>(*g, k->tile, k->tile_span,
-                                                        (k->items == 4 ? 128u : 194u) << KC_FRAC, k->tile_rel);
+                                                        kc_no_time(k), k->tile_rel);
     CUDA_LAUNCHED("kirchhoff tile table");
   }
   if (k->fast_forward) {

@@ -29,7 +29,7 @@ MOHO_FORMULA double kir_taper(moho_kirchhoff_limit a, const double *steps, doubl
 {
   if (!(v < a.max)) return 0;
   if (v < a.min || a.hard) return 1;
-  int i = (int)(KIR_STEPS * (v - a.min) / (a.max - a.min));
+  int i = (int)((double)KIR_STEPS * (v - a.min) / (a.max - a.min));
   return steps[i < KIR_STEPS ? i : KIR_STEPS - 1];
 }
 

@@ -73,14 +73,16 @@ cuda_sources += %D%/cuda.cu
 cuda_sources += %D%/cuda_host.cu
 cuda_sources += %D%/kirchhoff_cuda.cu
 cuda_sources += %D%/kirchhoff_cuda_tables.cu
+cuda_sources += %D%/kirchhoff_cuda_weights.cu
 cuda_sources += %D%/kirchhoff_cuda_plain.cu
+cuda_sources += %D%/kirchhoff_cuda_illumination.cu
 cuda_sources += %D%/kirchhoff_cuda_adjoint.cu
 cuda_sources += %D%/kirchhoff_cuda_forward.cu
 cuda_sources += %D%/kirchhoff_cuda_panels.cu
 cuda_sources += %D%/kirchhoff_cuda_scale.cu
 EXTRA_DIST += %D%/kirchhoff_cuda.cuh %D%/kirchhoff_cuda_aperture.cuh %D%/kirchhoff_cuda_panels.cuh %D%/kirchhoff_cuda_rows.cuh
 cuda_sources += %D%/eikonal_cuda.cu
-EXTRA_DIST += %D%/kirchhoff_cuda_walk.cuh
+EXTRA_DIST += %D%/kirchhoff_cuda_walk.cuh %D%/kirchhoff_cuda_weights.cuh
 cuda_sources += %D%/vec_cuda.cu
 cuda_sources += %D%/axis_cuda.cu
 cuda_sources += %D%/axis_cuda_scan.cu
@@ -115,7 +117,7 @@ SUFFIXES = .cu .cuo
 	$(AM_V_NVCC)$(NVCOMPILE) -MMD -MP -MT $@ -MF $@.d -c $< -o $@
 $(cuda_objects): %D%/abi.h
 # Where the CPU's bits are wanted, nothing is contracted to fused multiply-adds.
-%D%/vec_cuda.cuo %D%/vec_cuda_reduce.cuo %D%/vec_cuda_axis.cuo %D%/vec_cuda_threshold.cuo %D%/eikonal_cuda.cuo: NVCC_FILE = -fmad=false
+%D%/vec_cuda.cuo %D%/vec_cuda_reduce.cuo %D%/vec_cuda_axis.cuo %D%/vec_cuda_threshold.cuo %D%/eikonal_cuda.cuo %D%/kirchhoff_cuda_weights.cuo: NVCC_FILE = -fmad=false
 # Where cuFFT and cuBLAS were when this was built, for when the loader does not find them.
 %D%/fft_cufft.cuo %D%/dense_cublas.cuo: NVCC_FILE = -DMOHO_CUDA_LIBDIR='"$(CUDA_LIBDIR)"'
 -include $(wildcard $(cuda_objects:=.d))

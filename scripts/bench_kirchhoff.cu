@@ -182,6 +182,17 @@ static std::vector<double> shifted(const made &m, const std::vector<R> &y, int64
   return v;
 }
 
+template<typename R> static void check_light(const made &m, runner<R> &r)
+{
+  std::vector<double> e = normal<double>(2 * (size_t)(m.p.nt + 1), false);
+  for (auto &v : e) v = fabs(v);
+  dev<double> energies(e.size());
+  energies.put(e), r.x.poison();
+  CK(K->illumination(m.plan, &lane, energies.p, r.x.p, r.work.p));
+  expect(m, "illumination differs from the reference by", distance(r.x.get(), reference(m, LIGHT, e)),
+         sizeof(R) == 4 ? 2e-6 : 1e-10);
+}
+
 template<typename R> static void check(const problem &p, bool print)
 {
   made m;
@@ -225,6 +236,7 @@ template<typename R> static void check(const problem &p, bool print)
     for (int64_t t = 0; t < p.nt; t++) rows[(size_t)(i * r.ld + t)] = v[(size_t)(i * p.nt + t)];
   r.rows.put(rows), r.x.poison(), r.adjoint_rows(1), z2 = r.x.get();
   expect(m, "adjoint of rows differs", same(z, z2) ? 0 : 1, 0);
+  check_light<R>(m, r);
   if (print)
     printf("%-22s %s fwd %s %.2e  adj %s %.2e  dot %.1e  panels %dx%dx%d of %d, items %d, tile %dx%dx%d\n", p.name,
            sizeof(R) == 4 ? "f32" : "f64", m.plan->fast_forward ? m.plan->long_sum ? "fast64" : "fast" : "plain", ef,
@@ -340,6 +352,12 @@ static void time_all(double seconds, bool verify)
   row.name = "one row", row.n[2] = 1, row.n[1] = 30001, row.d[1] = .1, row.ns = 97;
   many.name = "20 samples", many.nt = 20, many.d[1] = many.d[2] = .2;
   for (const problem *p : { &one_s, &one_r, &point, &trace, &tall, &odd, &row, &many }) measure<float>(*p, .05, verify);
+  problem fans[] = { small, large, cube };
+  const char *const names[] = { "dynamic, small", "dynamic, large", "dynamic, 3-D" };
+  for (int i = 0; i < 3; i++) {
+    fans[i].name = names[i], fans[i].dynamic = true, fans[i].angle = 70;
+    measure<float>(fans[i], .1, verify && i == 0), measure<double>(fans[i], .1, false);
+  }
   for (const problem *p : { &small, &large, &cube }) measure<double>(*p, .1, verify && p == &small);
 }
 

@@ -16,6 +16,8 @@ struct problem {
   int shift = 0;
   bool grid3 = false;                   /* receivers on a grid                                 */
   bool plain = false;                   /* float ones may take the plain kernels               */
+  bool dynamic = false, hard = false;   /* hard: the offset's limit                            */
+  double angle = 0, offset = 0;         /* limits, from 0.8 of them: degrees, cells over a row  */
 };
 
 struct made {
@@ -31,6 +33,7 @@ struct made {
 };
 
 static std::mt19937_64 rng(7);
+static constexpr double EPS = 17;      /* of amplitudes, m                                      */
 
 static double velocity(const made &m, int64_t i)
 {
@@ -126,6 +129,10 @@ static void make_problem(made &m, const problem &p, moho_dtype type)
   if (p.list) d.isrc = m.is.data(), d.irec = m.ir.data();
   d.nt = p.nt, d.t0 = p.t0, d.dt = p.dt, d.vel = m.vel.data(), d.nvel = (int64_t)m.vel.size();
   d.aperture = p.amax > 0, d.amin = p.amin, d.amax = p.amax;
+  const double degree = acos(-1.) / 180;
+  d.three = p.n[0] > 1, d.dynamic = p.dynamic, d.eps = EPS;
+  d.angle = { p.angle > 0, false, .8 * p.angle * degree, p.angle * degree };
+  d.offset = { p.offset > 0, p.hard, .8 * p.offset, p.offset };
   for (int i = 0; p.byot && i < 2; i++) {
     int n = i ? p.nr : p.ns;
     moho_array *a = &m.arr[i];
@@ -164,6 +171,8 @@ struct view {
   int n[3], ns, nr, nt, frac, nvel;
   double d[3], dt, t0, amin, amax;
   bool time;
+  moho_kirchhoff_limit angle, offset;
+  bool dynamic;
   int64_t ni, traces;
   const double *ts, *tr, *src, *rec, *vel;
   const int64_t *is, *ir;
@@ -181,9 +190,63 @@ __device__ static bool where(const view &m, int64_t i, int64_t s, int64_t r, int
   return true;
 }
 
+__device__ static double taper(double lo, double hi, double v)
+{
+  if (!(v < hi)) return 0;
+  if (v < lo) return 1;
+  int j = min((int)(__dmul_rn(20, __dsub_rn(v, lo)) / __dsub_rn(hi, lo)), 19);
+  return j ? (1 + cospi((j - 1) / 19.)) / 2 : 1;
+}
+
+/* A ray's direction, from the slopes of its times. */
+__device__ static void ray(const view &m, const double *t, int n, int64_t i, int64_t k, double g[3])
+{
+  int64_t step = m.ni;
+  double square = 0;
+  for (int a = 0; a < 3; a++) {
+    step /= m.n[a];
+    int64_t at = i / step % m.n[a], lo = at > 0 ? i - step : i, hi = at < m.n[a] - 1 ? i + step : i;
+    g[a] = hi > lo ? (t[hi * n + k] - t[lo * n + k]) / ((double)((hi - lo) / step) * m.d[a]) : 0;
+    square += g[a] * g[a];
+  }
+  for (int a = 0; a < 3; a++) g[a] = square > 0 ? g[a] / sqrt(square) : a == 2;
+}
+
+__device__ static double amplitude(const view &m, const double *at, int n, int64_t i, int64_t k)
+{
+  double z = (double)(i % m.n[2]) * m.d[2] - at[2 * n + k], x = (double)(i / m.n[2] % m.n[1]) * m.d[1] - at[n + k],
+         y = (double)(i / m.n[2] / m.n[1]) * m.d[0] - at[k], d = sqrt(x * x + y * y + z * z) + EPS;
+  return m.n[0] > 1 ? 1 / d : 1 / sqrt(d);
+}
+
+/* Of the legs and the offset, from the formulas as they are written: angles, and vectors in 3-D. */
+__device__ static double leg_weight(const view &m, int64_t i, int64_t s, int64_t r)
+{
+  double a[3], b[3], w = 1;
+  bool three = m.n[0] > 1;
+  if (m.offset.on) {
+    double cells[2];
+    for (int c = 0; c < 2; c++)
+      cells[c] = m.n[c] > 1 ? floor(m.src[c * m.ns + s] / m.d[c]) - floor(m.rec[c * m.nr + r] / m.d[c]) : 0;
+    double v = sqrt(cells[0] * cells[0] + cells[1] * cells[1]) / (double)(i % m.n[2] + 1);
+    w = taper(m.offset.hard ? m.offset.max : m.offset.min, m.offset.max, v);
+  }
+  if (!m.dynamic && !m.angle.on) return w;
+  ray(m, m.ts, m.ns, i, s, a), ray(m, m.tr, m.nr, i, r, b);
+  if (!isfinite(a[0] + a[1] + a[2] + b[0] + b[1] + b[2])) return 0;
+  double at = atan2(three ? hypot(a[0], a[1]) : a[1], a[2]), bt = atan2(three ? hypot(b[0], b[1]) : b[1], b[2]);
+  if (m.angle.on)
+    w *= taper(m.angle.min, m.angle.max, fabs(at)) * taper(m.angle.min, m.angle.max, fabs(bt));
+  if (!m.dynamic) return w;
+  double half = three ? norm3d(a[0] + b[0], a[1] + b[1], a[2] + b[2]) / 2 : cos((at - bt) / 2);
+  double v = m.vel[m.nvel == 1 ? 0 : m.nvel == m.n[2] ? i % m.n[2] : i];
+  return w * 2 * half / v * amplitude(m, m.src, m.ns, i, s) * amplitude(m, m.rec, m.nr, i, r);
+}
+
 __device__ static double weight(const view &m, int64_t i, int64_t s, int64_t r)
 {
-  if (!(m.amax > 0)) return 1;
+  double legs = leg_weight(m, i, s, r);
+  if (!(m.amax > 0) || legs == 0) return legs;
   double z = __dmul_rn((double)(i % m.n[2]), m.d[2]), x = __dmul_rn((double)(i / m.n[2] % m.n[1]), m.d[1]),
          y = __dmul_rn((double)(i / m.n[2] / m.n[1]), m.d[0]);
   double my = (m.src[s] + m.rec[r]) / 2, mx = (m.src[m.ns + s] + m.rec[m.nr + r]) / 2,
@@ -191,10 +254,7 @@ __device__ static double weight(const view &m, int64_t i, int64_t s, int64_t r)
   double deep = m.time ? fmax(__dmul_rn(__dmul_rn(v, z), .5), __dmul_rn(__dmul_rn(v, m.d[2]), .5))
                        : fmax(__dsub_rn(z, mz), m.d[2]),
          q = hypot(__dsub_rn(x, mx), __dsub_rn(y, my)) / deep;
-  if (!(q < m.amax)) return 0;
-  if (q < m.amin) return 1;
-  int j = min((int)(__dmul_rn(20, __dsub_rn(q, m.amin)) / __dsub_rn(m.amax, m.amin)), 19);
-  return j ? (1 + cospi((j - 1) / 19.)) / 2 : 1;
+  return legs * taper(m.amin, m.amax, q);
 }
 
 /* A thread a trace, that goes through all points; a thread a point, that goes through all traces. */
@@ -225,7 +285,24 @@ __global__ void reference_adjoint(view m, const double *x, double *y)
   y[i] = sum;
 }
 
-static std::vector<double> reference(const made &m, moho_dir dir, const std::vector<double> &x)
+/* Illumination under e (2, nt+1). */
+__global__ void reference_light(view m, const double *e, double *y)
+{
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= m.ni) return;
+  double sum = 0;
+  for (int64_t t = 0; t < m.traces; t++) {
+    int k;
+    double f, w;
+    if (!where(m, i, m.is[t], m.ir[t], &k, &f) || !(w = weight(m, i, m.is[t], m.ir[t]))) continue;
+    sum += w * w * ((1 - f) * (1 - f) * e[k] + 2 * f * (1 - f) * e[m.nt + 1 + k] + f * f * e[k + 1]);
+  }
+  y[i] = sum;
+}
+
+enum { LIGHT = 2 };                     /* beside the directions                                  */
+
+static std::vector<double> reference(const made &m, int dir, const std::vector<double> &x)
 {
   const problem &p = m.p;
   size_t n = dir == MOHO_FWD ? (size_t)(m.traces * p.nt) : (size_t)m.ni;
@@ -235,11 +312,12 @@ static std::vector<double> reference(const made &m, moho_dir dir, const std::vec
   ts.put(m.trav[0]), tr.put(m.trav[1]), src.put(m.src), rec.put(m.rec), vel.put(m.vel), in.put(x), is.put(m.is),
       ir.put(m.ir);
   view v = { { p.n[0], p.n[1], p.n[2] }, p.ns, p.nr, p.nt, m.d.type == MOHO_F32 ? 23 : 40, (int)m.vel.size(),
-             { p.d[0], p.d[1], p.d[2] }, p.dt, p.t0, p.amin, p.amax, p.mode == MOHO_KIRCHHOFF_TIME, m.ni, m.traces,
+             { p.d[0], p.d[1], p.d[2] }, p.dt, p.t0, p.amin, p.amax, p.mode == MOHO_KIRCHHOFF_TIME, m.d.angle,
+             m.d.offset, p.dynamic, m.ni, m.traces,
              ts.p, tr.p, src.p, rec.p, vel.p, is.p, ir.p };
   CK(cudaMemset(out.p, 0, n * sizeof(double)));
   if (dir == MOHO_FWD) reference_forward<<<(unsigned)((m.traces + 63) / 64), 64>>>(v, in.p, out.p);
-  else reference_adjoint<<<(unsigned)((m.ni + 63) / 64), 64>>>(v, in.p, out.p);
+  else (dir == LIGHT ? reference_light : reference_adjoint)<<<(unsigned)((m.ni + 63) / 64), 64>>>(v, in.p, out.p);
   CK(cudaDeviceSynchronize());
   return out.get();
 }
@@ -438,5 +516,27 @@ static const problem problems[] = {
      .list = 1, .byot = 5},
     {.name = "far behind the record", .n = {1, 401, 301}, .d = {100, 100, 100}, .ns = 3, .nr = 9, .nt = 201, .dt = .004,
      .plain = true},
+    {.name = "dynamic", .n = {1, 77, 47}, .d = {10, 12, 9}, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .plain = true,
+     .dynamic = true},
+    {.name = "dynamic, 70 degrees", .n = {1, 137, 93}, .d = {10, 10, 10}, .ns = 9, .nr = 21, .nt = 301, .dt = .004,
+     .shift = 5, .plain = true, .dynamic = true, .angle = 70},
+    {.name = "dynamic, all limits", .n = {1, 137, 93}, .d = {10, 10, 10}, .ns = 21, .nr = 10, .nt = 301, .dt = .004, .amin = .8,
+     .amax = 1.2, .plain = true, .dynamic = true, .angle = 60, .offset = 1.7},
+    {.name = "dynamic, list", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .list = 3,
+     .plain = true, .dynamic = true, .angle = 50},
+    {.name = "dynamic, gaps", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .byot = 3,
+     .plain = true, .dynamic = true, .angle = 70},
+    {.name = "dynamic, shared", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 13, .nr = 13, .nt = 151, .dt = .004,
+     .shared = true, .plain = true, .dynamic = true, .hard = true, .offset = 1},
+    {.name = "dynamic, fine", .n = {1, 41, 37}, .d = {10, 10, 10}, .ns = 5, .nr = 33, .nt = 4001, .dt = .0001,
+     .plain = true, .dynamic = true, .angle = 70},
+    {.name = "dynamic, 3-D", .n = {21, 33, 17}, .d = {11, 10, 9}, .ns = 7, .nr = 12, .nt = 151, .dt = .004, .plain = true,
+     .dynamic = true, .angle = 65},
+    {.name = "dynamic, 3-D, list", .n = {21, 33, 17}, .d = {11, 10, 9}, .ns = 7, .nr = 12, .nt = 151, .dt = .004, .list = 3,
+     .amin = .6, .amax = 1.1, .plain = true, .dynamic = true, .offset = 2},
+    {.name = "angles", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .plain = true,
+     .angle = 55},
+    {.name = "offsets", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .plain = true,
+     .offset = 1.3},
 #undef A2
 };

@@ -96,10 +96,11 @@ static moho_status as_table(const moho_array *time, int64_t n, int64_t ni, moho_
   return st;
 }
 
+/* In double, whatever the operator's type: the kernels round once, and angles are differences of these. */
 static moho_status make_tables(const kirchhoff *k, kirchhoff_making *m)
 {
   moho_kirchhoff_desc *d = &m->d;
-  moho_eikonal_job job = { .ctx = k->op.dom_ctx, .g = { .nd = k->y ? 3 : 2 }, .vel = d->vel, .nvel = d->nvel, .type = d->type,
+  moho_eikonal_job job = { .ctx = k->op.dom_ctx, .g = { .nd = k->y ? 3 : 2 }, .vel = d->vel, .nvel = d->nvel, .type = MOHO_F64,
                            .tol = MOHO_EIKONAL_TOL, .niter = MOHO_EIKONAL_NITER };
   memcpy(job.g.n, d->n, sizeof d->n), memcpy(job.g.o, d->o, sizeof d->o), memcpy(job.g.d, d->d, sizeof d->d);
   d->shared = same_positions(d);
