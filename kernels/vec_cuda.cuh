@@ -94,9 +94,10 @@ DEVICE int64_t acc_add(int64_t a, int64_t b) { return i64_acc_add(a, b); }
 
 struct cuda_walk {
   int n;
-  bool small;                           /* element numbers fit `by` */
+  bool small;                           /* element numbers fit `by`, strides `t` */
   int64_t size, d[MOHO_MAXDIM], s[MOHO_MAXOPERAND][MOHO_MAXDIM];
   by32 by[MOHO_MAXDIM];
+  int32_t t[MOHO_MAXOPERAND][MOHO_MAXDIM];
 };
 
 static inline cuda_walk walk_of(const moho_nd *v)
@@ -108,7 +109,11 @@ static inline cuda_walk walk_of(const moho_nd *v)
   for (int i = 0; i < v->n; i++) {
     w.d[i] = v->d[i];
     if (w.small) w.by[i] = by32(v->d[i]);
-    for (int k = 0; k < MOHO_MAXOPERAND; k++) w.s[k][i] = v->constant[k] ? 0 : v->s[k][i];
+    for (int k = 0; k < MOHO_MAXOPERAND; k++) {
+      w.s[k][i] = v->constant[k] ? 0 : v->s[k][i];
+      w.t[k][i] = (int32_t)w.s[k][i];
+      if (w.t[k][i] != w.s[k][i]) w.small = false;
+    }
   }
   return w;
 }
@@ -118,8 +123,20 @@ template <int N> DEVICE void offsets(const cuda_walk &w, int64_t i, int64_t *off
 {
 #pragma unroll
   for (int k = 0; k < N; k++) off[k] = 0;
+  if (w.small) {                        /* a product of 32 bits added to 64 is one instruction */
+    uint32_t left = (uint32_t)i;
+    for (int a = w.n - 1; a > 0; a--) {
+      uint32_t q = w.by[a].quotient(left), r = left - q * w.by[a].d;
+#pragma unroll
+      for (int k = 0; k < N; k++) off[k] += (int64_t)(int32_t)r * w.t[k][a];
+      left = q;
+    }
+#pragma unroll
+    for (int k = 0; k < N; k++) off[k] += (int64_t)(int32_t)left * w.t[k][0];
+    return;
+  }
   for (int a = w.n - 1; a > 0; a--) {
-    int64_t q = w.small ? (int64_t)w.by[a].quotient((uint32_t)i) : i / w.d[a], r = i - q * w.d[a];
+    int64_t q = i / w.d[a], r = i - q * w.d[a];
 #pragma unroll
     for (int k = 0; k < N; k++) off[k] += r * w.s[k][a];
     i = q;
