@@ -182,7 +182,7 @@ template <class E> static E number(moho_scalar s)
 
 /* ---- dense matrices ---------------------------------------------------------------------------------------------------- */
 
-static constexpr int WIDE = 32, RUN = 8, MOST = 1 << 18;     /* columns and terms of a thread side by side; partial sums */
+static constexpr int WIDE = 32, ACROSS = 128, RUN = 8, MOST = 1 << 18;   /* rows and columns side by side, terms of a thread under way; partial sums */
 
 DEVICE double widened(float a) { return a; }
 DEVICE double widened(double a) { return a; }
@@ -224,13 +224,20 @@ template <class E, int G> __global__ void __launch_bounds__(THREADS)
   __shared__ wide_of<E> shared[THREADS];
   int64_t i = (int64_t)blockIdx.x * (THREADS / G) + threadIdx.x / G, lo = blockIdx.y * per, hi = lo + per < n ? lo + per : n;
   wide_of<E> sum = {};
-  if (i < m)
-    for (int64_t j = lo + threadIdx.x % G; j < hi; j += G * RUN) {
+  if (i < m) {
+    int64_t j = lo + threadIdx.x % G;
+    const E *from = a + i * n;
+    for (; j + (RUN - 1) * G < hi; j += G * RUN) {
       E s = {};
 #pragma unroll
-      for (int e = 0; e < RUN; e++) if (j + e * G < hi) s = plus(s, times(a[i * n + j + e * G], x[j + e * G]));
+      for (int e = 0; e < RUN; e++) s = plus(s, times(from[j + e * G], x[j + e * G]));
       sum = plus(sum, widened(s));
     }
+    E s = {};
+#pragma unroll
+    for (int e = 0; e < RUN - 1; e++) if (j + e * G < hi) s = plus(s, times(from[j + e * G], x[j + e * G]));
+    sum = plus(sum, widened(s));
+  }
   sum = grouped<G>(sum, shared);
   if (threadIdx.x % G == 0 && i < m) give(to, blockIdx.y, i, sum);
 }
@@ -243,13 +250,24 @@ template <class E> __global__ void __launch_bounds__(THREADS)
   int t = threadIdx.x, high = THREADS / wide;
   int64_t j = (int64_t)blockIdx.x * wide + t % wide, lo = blockIdx.y * per, hi = lo + per < m ? lo + per : m;
   wide_of<E> sum = {};
-  if (j < n)
-    for (int64_t i = lo + t / wide; i < hi; i += high * RUN) {
-      E s = {};
+  if (j < n) {
+    int64_t i = lo + t / wide, step = high * n;
+    const E *from = a + i * n + j;
+    for (; i + (RUN - 1) * high < hi; i += high * RUN) {
+      E v[RUN], s = {};
 #pragma unroll
-      for (int e = 0; e < RUN; e++) if (i + e * high < hi) s = plus(s, times(turned(a[(i + e * high) * n + j], true), x[i + e * high]));
+      for (int e = 0; e < RUN; e++, from += step) v[e] = *from;
+#pragma unroll
+      for (int e = 0; e < RUN; e++) s = plus(s, times(turned(v[e], true), x[i + e * high]));
       sum = plus(sum, widened(s));
     }
+    E v[RUN], s = {};
+#pragma unroll
+    for (int e = 0; e < RUN - 1; e++, from += step) if (i + e * high < hi) v[e] = *from;
+#pragma unroll
+    for (int e = 0; e < RUN - 1; e++) if (i + e * high < hi) s = plus(s, times(turned(v[e], true), x[i + e * high]));
+    sum = plus(sum, widened(s));
+  }
   shared[t] = sum;
   for (int half = high / 2; half; half /= 2) {
     __syncthreads();
@@ -277,7 +295,7 @@ static moho_status gemv(moho_lane *on, void *work, bool adj, int64_t m, int64_t 
 {
   const E *a = (const E *)a_, *x = (const E *)x_;
   cudaStream_t stream = (cudaStream_t)on->stream;
-  int64_t rows = adj ? n : m, terms = adj ? m : n, wide = WIDE, group = n <= 4 ? 1 : n <= 64 ? 8 : n <= 1024 ? 32 : THREADS;
+  int64_t rows = adj ? n : m, terms = adj ? m : n, wide = ACROSS, group = n <= 4 ? 1 : n <= 64 ? 8 : n <= 1024 ? 32 : THREADS;
   while (wide / 2 >= n) wide /= 2;
   int64_t blocks = blocks_of(rows, adj ? wide : THREADS / group), least = (adj ? THREADS / wide : group) * RUN * 4;
   int64_t pieces = 2048 / blocks, most = blocks_of(terms, least);
