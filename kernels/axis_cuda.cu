@@ -111,9 +111,11 @@ enum { TERMS = 3 };                     /* in one kernel: what its arguments hav
 template <class R, class D> struct banded {
   typedef typename D::I I;
   D n, inner;
+  I room;                               /* rows between head and tail                                */
   const R *x, *before, *after;
   R *y;
-  int first, taps, head, left, tail, right;
+  int taps, head, left, tail, right;
+  int64_t lag[MOHO_TAPS];               /* elements to each tap; there are none of zero              */
   R factor, tap[MOHO_TAPS], begin[MOHO_EDGE][MOHO_EDGE], end[MOHO_EDGE][MOHO_EDGE];
 };
 template <class R, class D> struct bands { int count; banded<R, D> of[TERMS]; };
@@ -135,55 +137,82 @@ template <class R, int C, class D> DEVICE void edge_row(const banded<R, D> &s, t
   }
 }
 
-/* Terms of one y are added up before they are written. */
+/* A thread's elements, THREADS apart: 16 bytes of each tap under way, as more take registers from other threads. */
+template <class R, int C> constexpr int ELEMENTS = 16 / (int)sizeof(R) / C;
+
+/* The products of taps k to k + N for those of a thread's elements that have their bit in `inside` (ALL: for all), read before any is
+   added up. */
+template <int N, bool SCALED, bool ALL, int C, class R, class D, int MANY>
+DEVICE void some_taps(const banded<R, D> &s, int k, int64_t first, unsigned inside, R (&du)[MANY], R (&dv)[MANY])
+{
+  R u[N][MANY], v[N][MANY];
+#pragma unroll
+  for (int n = 0; n < N; n++) {
+    int64_t at = first + s.lag[k + n];
+    const R *from = s.x + at * C, *by = SCALED ? s.before + at : NULL;
+#pragma unroll
+    for (int e = 0; e < MANY; e++) {
+      bool in = ALL || (inside >> e & 1);
+      u[n][e] = in ? from[e * THREADS * C] : 0;
+      if (SCALED) u[n][e] *= in ? by[e * THREADS] : 0;
+      if (C == 2) v[n][e] = in ? from[e * THREADS * C + C - 1] : 0;
+    }
+  }
+#pragma unroll
+  for (int n = 0; n < N; n++)
+#pragma unroll
+    for (int e = 0; e < MANY; e++) {
+      du[e] += s.tap[k + n] * u[n][e];
+      if (C == 2) dv[e] += s.tap[k + n] * v[n][e];
+    }
+}
+
+template <bool SCALED, bool ALL, int C, class R, class D, int MANY>
+DEVICE void all_taps(const banded<R, D> &s, int64_t first, unsigned inside, R (&du)[MANY], R (&dv)[MANY])
+{
+  for (int k = 0; k < s.taps;) {
+    if (s.taps - k >= 3) some_taps<3, SCALED, ALL, C>(s, k, first, inside, du, dv), k += 3;
+    else if (s.taps - k == 2) some_taps<2, SCALED, ALL, C>(s, k, first, inside, du, dv), k += 2;
+    else some_taps<1, SCALED, ALL, C>(s, k, first, inside, du, dv), k++;
+  }
+}
+
+/* Terms of one y are added up before they are written. A warp whose elements are all away from the ends asks for none of them. */
 template <class R, int C, class D>
-__global__ void __launch_bounds__(THREADS) stencil_each(const __grid_constant__ bands<R, D> b, factor f, bool add, typename D::I size)
+__global__ void __launch_bounds__(THREADS, sizeof(R) == 4 ? 6 : 3) stencil_each(const __grid_constant__ bands<R, D> b, factor f, bool add, typename D::I size)
 {
   typedef typename D::I I;
-  I first = (I)blockIdx.x * (THREADS * EACH) + threadIdx.x;
-  R u[EACH] = {}, v[EACH] = {};
+  constexpr int MANY = ELEMENTS<R, C>;
+  constexpr unsigned FULL = (1u << MANY) - 1;
+  I first = (I)blockIdx.x * (THREADS * MANY) + threadIdx.x;
+  R u[MANY] = {}, v[MANY] = {};
   for (int t = 0; t < b.count; t++) {
     const banded<R, D> &s = b.of[t];
-    R du[EACH] = {}, dv[EACH] = {};
-    I place[EACH];
-    bool inside = true;
+    R du[MANY] = {}, dv[MANY] = {};
+    unsigned inside = 0;
 #pragma unroll
-    for (int e = 0; e < EACH; e++) {
-      I q = s.inner.quotient(first + e * THREADS);
-      place[e] = q - s.n.quotient(q) * s.n.d;
-      inside = inside && (int64_t)place[e] >= s.head && (int64_t)place[e] < (int64_t)s.n.d - s.tail && first + e * THREADS < size;
+    for (int e = 0; e < MANY; e++) {
+      I p = first + e * THREADS, q = s.inner.quotient(p), i = q - s.n.quotient(q) * s.n.d - s.head;
+      if ((typename D::U)i < (typename D::U)s.room && p < size) inside |= 1u << e;
     }
-    if (inside) {
-#pragma unroll
-      for (int k = 0; k < MOHO_TAPS; k++) {
-        if (k >= s.taps || s.tap[k] == 0) continue;
-        int64_t at = (int64_t)first + (int64_t)(s.first + k) * s.inner.d;
-#pragma unroll
-        for (int e = 0; e < EACH; e++, at += THREADS) {
-          du[e] += s.tap[k] * scaled(s.before, at, s.x[at * C]);
-          if (C == 2) dv[e] += s.tap[k] * s.x[at * C + C - 1];
-        }
-      }
+    if (__all_sync(0xffffffffu, inside == FULL)) {
+      if (C == 1 && s.before) all_taps<C == 1, true, C>(s, first, inside, du, dv);
+      else all_taps<false, true, C>(s, first, inside, du, dv);
     } else {
-      for (int e = 0; e < EACH; e++) {
-        I p = first + e * THREADS;
-        R a = 0, c = 0;
-        if (p >= size) break;
-        if ((int64_t)place[e] < s.head || (int64_t)place[e] >= (int64_t)s.n.d - s.tail) edge_row<R, C>(s, p, place[e], a, c);
-        else
-          for (int k = 0; k < s.taps; k++) {
-            int64_t at = (int64_t)p + (int64_t)(s.first + k) * s.inner.d;
-            if (s.tap[k] == 0) continue;
-            a += s.tap[k] * scaled(s.before, at, s.x[at * C]);
-            if (C == 2) c += s.tap[k] * s.x[at * C + C - 1];
-          }
+      if (C == 1 && s.before) all_taps<C == 1, false, C>(s, first, inside, du, dv);
+      else all_taps<false, false, C>(s, first, inside, du, dv);
 #pragma unroll
-        for (int o = 0; o < EACH; o++) if (o == e) { du[o] = a; dv[o] = c; }
+      for (int e = 0; e < MANY; e++) {
+        I p = first + e * THREADS;
+        if (inside >> e & 1 || p >= size) continue;
+        I q = s.inner.quotient(p);
+        du[e] = dv[e] = 0;
+        edge_row<R, C>(s, p, q - s.n.quotient(q) * s.n.d, du[e], dv[e]);
       }
     }
     bool last = t + 1 == b.count || b.of[t + 1].y != s.y;       /* of those of this y */
 #pragma unroll
-    for (int e = 0; e < EACH; e++) {
+    for (int e = 0; e < MANY; e++) {
       I p = first + e * THREADS;
       if (p < size) {
         u[e] += s.factor * scaled(s.after, p, du[e]);
@@ -206,9 +235,14 @@ static banded<R, D> band_of(const moho_stencil_term *t, int64_t pairs, int64_t i
   b.y = (R *)y + t->to * pairs;
   b.before = (const R *)t->before;
   b.after = (const R *)t->after;
-  b.first = s->first, b.taps = s->taps, b.head = s->head, b.left = s->left, b.tail = s->tail, b.right = s->right;
+  b.head = s->head, b.left = s->left, b.tail = s->tail, b.right = s->right;
+  b.room = t->n > s->head + s->tail ? (typename D::I)(t->n - s->head - s->tail) : 0;
   b.factor = (R)t->factor;
-  for (int k = 0; k < MOHO_TAPS; k++) b.tap[k] = (R)s->tap[k];
+  for (int k = 0; k < s->taps; k++) {
+    if (s->tap[k] == 0) continue;
+    b.lag[b.taps] = (s->first + k) * inner;
+    b.tap[b.taps++] = (R)s->tap[k];
+  }
   for (int i = 0; i < MOHO_EDGE; i++)
     for (int k = 0; k < MOHO_EDGE; k++) {
       b.begin[i][k] = (R)s->begin[i][k];
@@ -226,7 +260,7 @@ static moho_status stencil_typed(cudaStream_t stream, int count, const moho_sten
     for (; b.count < TERMS && count > 0; b.count++, t++, count--)
       b.of[b.count] = band_of<R, D>(t, pairs || C == 2 ? 2 : 1, pairs ? 2 * t->inner : t->inner, x, y);
     int64_t elements = pairs ? 2 * size : size;
-    stencil_each<R, C, D><<<blocks_each(elements), THREADS, 0, stream>>>(b, f, add, (typename D::I)elements);
+    stencil_each<R, C, D><<<blocks_each(elements, ELEMENTS<R, C>), THREADS, 0, stream>>>(b, f, add, (typename D::I)elements);
     CUDA_LAUNCHED("stencil");
     if (count > 0 && t->to == t[-1].to) add = true;
   }
@@ -274,9 +308,24 @@ __global__ void __launch_bounds__(1024)
     int64_t o = p / spans, j = (p - o * spans) * wide + col;
     double u = 0, v = 0;
     if (j < inner) {
-#pragma unroll MANY
-      for (int64_t i = row; i < n; i += along) {
-        const R *from = x + ((o * n + i) * inner + j) * C;
+      const R *from = x + ((o * n + row) * inner + j) * C;
+      int64_t step = along * inner * C, i = row;
+      for (; i + (MANY - 1) * along < n; i += MANY * along) {
+        R a[MANY], b[MANY];
+#pragma unroll
+        for (int e = 0; e < MANY; e++, from += step) {
+          a[e] = from[0];
+          if (C == 2) b[e] = from[C - 1];
+        }
+#pragma unroll
+        for (int e = 0; e < MANY; e++) {
+          u += (double)a[e];
+          if (C == 2) v += (double)b[e];
+        }
+      }
+#pragma unroll
+      for (int e = 0; e < MANY - 1; e++, from += step) {
+        if (i + e * along >= n) continue;
         u += (double)from[0];
         if (C == 2) v += (double)from[C - 1];
       }

@@ -9,7 +9,7 @@
 #define DEVICE_CALL __device__ __forceinline__
 
 struct by32 {
-  typedef uint32_t I;
+  typedef uint32_t I, U;
   uint32_t d, m, s;
   by32() = default;
   by32(int64_t n) : d((uint32_t)n), s(0)
@@ -22,6 +22,7 @@ struct by32 {
 
 struct by64 {
   typedef int64_t I;
+  typedef uint64_t U;
   int64_t d;
   by64() = default;
   by64(int64_t n) : d(n) { }
@@ -31,9 +32,9 @@ struct by64 {
 /* Each thread of a block takes EACH elements, THREADS apart, and reads them all before it writes: so that enough reads are under way. */
 static constexpr int THREADS = 256, EACH = 4;
 
-static inline unsigned blocks_each(int64_t size)
+static inline unsigned blocks_each(int64_t size, int each = EACH)
 {
-  int64_t n = (size + THREADS * EACH - 1) / (THREADS * EACH);
+  int64_t n = (size + THREADS * each - 1) / (THREADS * each);
   return n < 1 ? 1 : n > INT32_MAX ? (unsigned)INT32_MAX : (unsigned)n;
 }
 

@@ -22,6 +22,8 @@ samples.first_derivative = {
   { "five samples, edges, short", function() return { dims = { 7, 3 }, order = 5, edge = true } end },
   { "forward", function() return { dims = { 7, 18 }, kind = "forward", sampling = 0.25 } end },
   { "backward, wide rows", function() return { dims = { 11, 2051 }, axis = 1, kind = "backward" } end, large = true },
+  { "five samples, edges, more than a block", function() return { dims = { 3, 1733 }, order = 5, edge = true } end, large = true },
+  { "centered, first axis, more than a block", function() return { dims = { 71, 61 }, axis = 1, edge = true } end, large = true },
   { "one sample", function() return { dims = { 5, 1 } } end },
   { "two samples, edges", function() return { dims = { 2, 5 }, axis = 1, edge = true } end },
   golden = {
@@ -79,6 +81,7 @@ samples.laplacian = {
   end },
   { "forward along every axis", function() return { dims = { 9, 12 }, axes = { 2, 1 }, kind = "forward" } end },
   { "one axis", function() return { dims = { 3, 12 }, axes = 2 } end },
+  { "three axes, more than a block", function() return { dims = { 7, 19, 41 }, axes = { 1, 2, 3 }, edge = true } end, large = true },
   golden = {
     { "laplacian", function(g)
       return { dims = g.dims, weights = g.weights:totable(), sampling = g.sampling:totable() }
@@ -118,6 +121,7 @@ samples.gradient = {
 samples.first_directional_derivative = {
   { "one direction", function() return { dims = { 9, 13 }, v = { 0.6, 0.8 }, sampling = { 2, 0.5 } } end },
   { "a direction a point", function(e) return { dims = { 5, 10, 3 }, v = e.random { 3, 5, 10, 3 }, edge = true } end },
+  { "a direction a point, more than a block", function(e) return { dims = { 37, 113 }, v = e.random { 2, 37, 113 } } end, large = true },
   { "one complex direction", function(e) return { dims = { 9, 4 }, v = e.random { 2 }, kind = "forward" } end },
   golden = {
     ours("first_directional_derivative", function(g)
