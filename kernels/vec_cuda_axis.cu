@@ -23,6 +23,30 @@ template <class T, int GROUP> DEVICE void part_step(moho_reduce f, typename trai
   }
 }
 
+enum { READ = 4 };                      /* elements that a thread has under way */
+
+/* Elements k, k + by, ... before `end` of those sk apart, in their order. Steps with branches are taken after the reads of several; the
+   compiler puts the reads of the others first by itself, and better. */
+template <class T, int GROUP>
+DEVICE void part_steps(moho_reduce f, typename traits<T>::part &p, const T *y, int64_t sk, int64_t k, int64_t end, int64_t by, typename traits<T>::mean m)
+{
+  if (GROUP != OTHERS) {
+#pragma unroll 4
+    for (; k < end; k += by) part_step<T, GROUP>(f, p, y[k * sk], k, m);
+    return;
+  }
+  const T *from = y + k * sk;
+  int64_t step = by * sk;
+  for (; k + (READ - 1) * by < end; k += READ * by) {
+    T x[READ];
+#pragma unroll
+    for (int e = 0; e < READ; e++, from += step) x[e] = *from;
+#pragma unroll
+    for (int e = 0; e < READ; e++) part_step<T, GROUP>(f, p, x[e], k + e * by, m);
+  }
+  for (; k < end; k += by, from += step) part_step<T, GROUP>(f, p, *from, k, m);
+}
+
 /* A part that has seen nothing: smallest and largest start from element `x`, of the piece. */
 template <class T> DEVICE void part_start(moho_reduce f, typename traits<T>::part &p, T x)
 {
@@ -57,8 +81,7 @@ __global__ void __launch_bounds__(THREADS) axis_rows(cuda_walk w, moho_reduce f,
         for (int64_t k = k0 + t; k < k1; k += G) p.v = acc_add(p.v, op_widen(y[k * sk]));
       } else {
         if (f == MOHO_VAR && pieces > 1 && item < items) m = means[result];
-#pragma unroll 4
-        for (int64_t k = k0 + t; k < k1; k += G) part_step<T, GROUP>(f, p, y[k * sk], k, m);
+        part_steps<T, GROUP>(f, p, y, sk, k0 + t, k1, G, m);
       }
       shared[threadIdx.x] = p;
       __syncthreads();
@@ -101,8 +124,7 @@ __global__ void __launch_bounds__(THREADS) axis_columns(cuda_walk w, moho_reduce
       m = means[result];
     }
     part_start<T>(f, p, k1 > k0 ? y[k0 * sk] : T());
-#pragma unroll 4
-    for (int64_t k = k0; k < k1; k++) part_step<T, GROUP>(f, p, y[k * sk], k, m);
+    part_steps<T, GROUP>(f, p, y, sk, k0, k1, 1, m);
     if (pieces == 1) op_store(f, &p, n, out, off[0]);
     else parts[result * pieces + piece] = p;
   }
