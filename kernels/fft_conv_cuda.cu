@@ -36,7 +36,7 @@ struct moho_conv {
 /* The taps in the elements' own precision. */
 template <class R> struct taps_of {
   int n;
-  int64_t lag[MAXTAPS];
+  int64_t lo, hi, lag[MAXTAPS];         /* first and last lag, all                               */
   R re[MAXTAPS], im[MAXTAPS];
 };
 
@@ -59,13 +59,22 @@ template <class R, class E, class D> __global__ void __launch_bounds__(THREADS)
   E acc[EACH] = {};
   const E *s[EACH];
   int64_t k[EACH];
+  bool inside = true;
 #pragma unroll
   for (int e = 0; e < EACH; e++) {
     I at = first + e * THREADS, i = len.quotient(at), p = at - i * len.d;
     s[e] = x + (int64_t)i * ldx + p;
     k[e] = at < total ? (int64_t)inner.quotient(p) : -n;          /* beyond every lag */
+    inside = inside && k[e] >= 0 && k[e] >= f.hi && k[e] - f.lo < n;
   }
-  for (int t = 0; t < f.n; t++) {
+  if (__all_sync(0xffffffffu, inside)) {                          /* away from the ends of the rows: no test, several taps under way */
+#pragma unroll 4
+    for (int t = 0; t < f.n; t++) {
+      int64_t step = f.lag[t] * inner.d;
+#pragma unroll
+      for (int e = 0; e < EACH; e++) acc[e] = sum_of(acc[e], tap_times(f.re[t], f.im[t], s[e][-step]));
+    }
+  } else for (int t = 0; t < f.n; t++) {
     int64_t lag = f.lag[t], step = lag * inner.d;
 #pragma unroll
     for (int e = 0; e < EACH; e++)
@@ -85,7 +94,11 @@ static void direct(const taps *t, int64_t outer, int64_t n, int64_t inner, bool 
   int64_t total = outer * n * inner;
   taps_of<R> f = {};
   f.n = t->n;
-  for (int i = 0; i < t->n; i++) f.lag[i] = t->lag[i], f.re[i] = (R)t->re[i], f.im[i] = (R)t->im[i];
+  for (int i = 0; i < t->n; i++) {
+    f.lag[i] = t->lag[i], f.re[i] = (R)t->re[i], f.im[i] = (R)t->im[i];
+    if (i == 0 || f.lag[i] < f.lo) f.lo = f.lag[i];
+    if (i == 0 || f.lag[i] > f.hi) f.hi = f.lag[i];
+  }
 #define DIRECT(D) direct_kernel<R, E, D><<<blocks_each(total), THREADS, 0, s>>>(f, (D::I)total, D(n * inner), D(inner), n, add, (const E *)x, ldx, (E *)y, ldy)
   if (total <= INT32_MAX) DIRECT(by32);
   else DIRECT(by64);
@@ -160,7 +173,7 @@ template <class R> static void launch_span(const moho_conv *p, cudaStream_t st, 
                                            int64_t ldx, R *y, int64_t ldy)
 {
   int64_t least = (p->n + RUN - 1) / RUN;
-  unsigned threads = least < MAXTHREADS ? (unsigned)(least + 31) / 32 * 32 : MAXTHREADS, pieces = (unsigned)((p->n + threads * RUN - 1) / (threads * RUN));
+  unsigned threads = least < MAXTHREADS ? (unsigned)(least + 31) / 32 * 32 : (unsigned)MAXTHREADS, pieces = (unsigned)((p->n + threads * RUN - 1) / (threads * RUN));
   const R *g = (const R *)p->span->p + (dir == MOHO_ADJ ? p->padded : 0);
   int64_t off = dir == MOHO_ADJ ? p->lo : -p->hi, most = INT32_MAX / pieces;
   for (int64_t q = 0; q < rows; q += most) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fft_cufft.cuh"
+#include "fft_number_cuda.cuh"
 
 /* ---- the library ----------------------------------------------------------------------------------------------- */
 
@@ -67,11 +68,14 @@ static moho_status failed(cufftResult e, const char *call)
 static moho_status make_plan(const rows *r, int level, bool backward, cufftHandle *p, size_t *work)
 {
   cufftType type = !r->real ? (r->single ? CUFFT_C2C : CUFFT_Z2Z) : backward ? (r->single ? CUFFT_C2R : CUFFT_Z2D) : r->single ? CUFFT_R2C : CUFFT_D2Z;
-  long long n = r->nfft, in = backward ? r->bins : r->nfft, out = backward ? r->nfft : r->bins;
+  long long n[GRID], samples[GRID], bins[GRID];
+  for (int i = 0; i < r->rank; i++) n[i] = samples[i] = bins[i] = r->size[i];
+  if (r->real) bins[r->rank - 1] = n[r->rank - 1] / 2 + 1;
   cufftHandle h;
   FFT_TRY(Create, &h);
   cufftResult e = lib.SetAutoAllocation(h, 0);
-  if (!e) e = lib.MakePlanMany64(h, 1, &n, &in, 1, in, &out, 1, out, type, r->batch[level], work);
+  if (!e && !backward) e = lib.MakePlanMany64(h, r->rank, n, samples, 1, r->nfft, bins, 1, r->bins, type, r->batch[level], work);
+  if (!e && backward) e = lib.MakePlanMany64(h, r->rank, n, bins, 1, r->bins, samples, 1, r->nfft, type, r->batch[level], work);
   if (e) {
     lib.Destroy(h);
     return failed(e, "cufftMakePlanMany64");
@@ -82,7 +86,7 @@ static moho_status make_plan(const rows *r, int level, bool backward, cufftHandl
 
 static moho_status make_lane(rows *r, int lane, void *stream)
 {
-  for (int l = 0; l < LEVELS; l++)
+  for (int l = 0; l < r->levels; l++)
     for (int dir = 0; dir < 2; dir++) {
       size_t work = 0;
       cufftHandle *p = &r->plan[lane][l][dir];
@@ -101,25 +105,43 @@ static moho_status make_lane(rows *r, int lane, void *stream)
    enough to stay in the cache. */
 static constexpr int64_t BATCH = 16 << 20;
 
-moho_status rows_new(moho_ctx *c, bool single, bool real, int64_t nfft, int64_t most, rows *r)
+static moho_status start(moho_ctx *c, bool single, bool real, rows *r)
 {
   MOHO_TRY(library());
   CUDA_ON_CTX(c);
   size_t size = single ? 4 : 8;
-  memset(r, 0, sizeof *r);
-  r->ctx = c, r->single = single, r->real = real, r->nfft = nfft, r->bins = real ? nfft / 2 + 1 : nfft;
+  r->ctx = c, r->single = single, r->real = real;
   for (int k = 0; k < MAXLANE; k++) for (int l = 0; l < LEVELS; l++) r->plan[k][l][0] = r->plan[k][l][1] = -1;
-  for (int l = 0; l < LEVELS; l++) {
-    r->batch[l] = (BATCH >> 3 * l) / (int64_t)size / nfft;
-    if (r->batch[l] > most) r->batch[l] = most;
-    if (r->batch[l] < 1) r->batch[l] = 1;
-  }
-  r->a = aligned((size_t)(r->batch[0] * nfft) * size * (real ? 1 : 2));
+  r->a = aligned((size_t)(r->batch[0] * r->nfft) * size * (real ? 1 : 2));
   r->b = real ? aligned((size_t)(r->batch[0] * r->bins) * size * 2) : 0;
   moho_status st = make_lane(r, 0, NULL);   /* its stream is set when it is used */
   r->made[0] = false;
   if (st) rows_free(r);
   return st;
+}
+
+moho_status rows_new(moho_ctx *c, bool single, bool real, int64_t nfft, int64_t most, rows *r)
+{
+  memset(r, 0, sizeof *r);
+  r->nfft = r->size[0] = nfft, r->bins = real ? nfft / 2 + 1 : nfft, r->rank = 1, r->levels = LEVELS;
+  for (int l = 0; l < LEVELS; l++) {
+    r->batch[l] = (BATCH >> 3 * l) / (single ? 4 : 8) / nfft;
+    if (r->batch[l] > most) r->batch[l] = most;
+    if (r->batch[l] < 1) r->batch[l] = 1;
+  }
+  return start(c, single, real, r);
+}
+
+moho_status rows_new_grid(moho_ctx *c, bool single, bool real, int rank, const int64_t *size, int64_t count, rows *r)
+{
+  memset(r, 0, sizeof *r);
+  r->rank = rank, r->levels = 1, r->batch[0] = count, r->nfft = r->bins = 1;
+  for (int i = 0; i < rank; i++) {
+    r->size[i] = size[i];
+    r->nfft *= size[i];
+    r->bins *= real && i == rank - 1 ? size[i] / 2 + 1 : size[i];
+  }
+  return start(c, single, real, r);
 }
 
 void rows_free(rows *r)
@@ -148,7 +170,7 @@ static moho_status use_lane(rows *r, moho_lane *on)
   if (on->index >= MAXLANE) return moho_fail(MOHO_EINVAL, "lane %d: transforms know lanes 0 to %d", on->index, MAXLANE - 1);
   if (r->made[on->index]) return MOHO_OK;
   if (on->index == 0) {
-    for (int l = 0; l < LEVELS; l++) for (int d = 0; d < 2; d++) FFT_TRY(SetStream, r->plan[0][l][d], (cudaStream_t)on->stream);
+    for (int l = 0; l < r->levels; l++) for (int d = 0; d < 2; d++) FFT_TRY(SetStream, r->plan[0][l][d], (cudaStream_t)on->stream);
     r->made[0] = true;
     return MOHO_OK;
   }
@@ -172,29 +194,7 @@ moho_status rows_exec(rows *r, moho_lane *on, int level, bool backward, void *in
 
 /* ---- between array and rows ----------------------------------------------------------------------------------------- */
 
-template <class E> struct part_of;
-template <> struct part_of<float> { typedef float R; };
-template <> struct part_of<double> { typedef double R; };
-template <> struct part_of<float2> { typedef float R; };
-template <> struct part_of<double2> { typedef double R; };
-
 #define DEVICE static __device__ __forceinline__
-DEVICE float zero_of(float) { return 0; }
-DEVICE double zero_of(double) { return 0; }
-DEVICE float2 zero_of(float2) { return make_float2(0, 0); }
-DEVICE double2 zero_of(double2) { return make_double2(0, 0); }
-template <class E, class R> DEVICE E scaled(E v, R a) { v.x *= a; v.y *= a; return v; }
-DEVICE float times(float v, float re, float) { return re * v; }
-DEVICE double times(double v, double re, double) { return re * v; }
-DEVICE float2 times(float2 v, float re, float im) { return make_float2(re * v.x - im * v.y, re * v.y + im * v.x); }
-DEVICE double2 times(double2 v, double re, double im) { return make_double2(re * v.x - im * v.y, re * v.y + im * v.x); }
-DEVICE float scaled(float v, float a) { return a * v; }
-DEVICE double scaled(double v, double a) { return a * v; }
-DEVICE float plus(float a, float b) { return a + b; }
-DEVICE double plus(double a, double b) { return a + b; }
-DEVICE float2 plus(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
-DEVICE double2 plus(double2 a, double2 b) { return make_double2(a.x + b.x, a.y + b.y); }
-DEVICE bool inner_bin(int64_t k, int64_t nfft) { return k > 0 && k < 1 + (nfft - 1) / 2; }
 DEVICE int64_t turned(int64_t k, const geometry &g) { k += g.turn; return k < g.n ? k : k - g.n; }
 DEVICE int64_t base(int64_t r, const geometry &g)
 {
@@ -357,6 +357,7 @@ struct moho_fft {
   double scale;
   fft_passes passes;
   rows rows_of[MOHO_MAXDIM];
+  bool whole;                           /* all axes in one plan, rows_of[0]      */
   size_t area[2], scratch;
 };
 
@@ -376,6 +377,14 @@ extern "C" moho_status cuda_fft_new(moho_ctx *c, moho_dtype t, const moho_fft_pa
   p->type = t;
   p->scale = par->scale;
   fft_passes_make(par, real, &p->passes);
+  p->whole = grid_fits(&p->passes);
+  if (p->whole) {
+    st = grid_new(c, single, &p->passes, &p->rows_of[0]);
+    p->scratch = rows_work(&p->rows_of[0]);
+    if (st) cuda_fft_free(p);
+    else *plan = p;
+    return st;
+  }
   for (int i = 0; i < p->passes.n && !st; i++) {
     const fft_pass *s = &p->passes.at[i];
     st = rows_new(c, single, s->kind != FFT_CC, s->nfft, s->outer * s->inner, &p->rows_of[i]);
@@ -432,6 +441,7 @@ extern "C" moho_status cuda_fft_apply(moho_fft *p, moho_lane *on, moho_dir dir, 
   bool adj = dir == MOHO_ADJ;
   const moho_scalar last = { alpha.re * p->scale, alpha.im * p->scale }, one = { 1, 0 };
   CUDA_ON_CTX(on->ctx);
+  if (p->whole) return grid_apply(&p->rows_of[0], &p->passes, adj, on, last, add, x, y, scratch);
   for (int k = 0; k < m; k++) {
     int i = adj ? m - 1 - k : k, to = adj ? i - 1 : i;
     bool end = k == m - 1;

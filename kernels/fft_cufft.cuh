@@ -8,12 +8,13 @@
 #include "cuda_host.h"
 #include "fft_nd.h"
 
-enum { MAXLANE = 64, LEVELS = 3 };
+enum { MAXLANE = 64, LEVELS = 3, GRID = 3 };
 
 typedef struct rows {
   moho_ctx *ctx;
   bool single, real;                    /* real rows to half spectra                                      */
-  int64_t nfft, bins;
+  int rank, levels;                     /* more than one axis: grids of `size`, on one level                */
+  int64_t size[GRID], nfft, bins;       /* samples along each axis, and of a row, or a grid, in all         */
   int64_t batch[LEVELS];                /* many, fewer, few                                               */
   size_t a, b, work;                    /* bytes: rows of samples, of bins (in place: 0), cuFFT's own     */
   bool made[MAXLANE];
@@ -30,6 +31,8 @@ typedef struct geometry {               /* rows q0 + r of (outer, n, inner) elem
 
 /* most: rows at a time, if that is known to be few. */
 moho_status rows_new(moho_ctx *c, bool single, bool real, int64_t nfft, int64_t most, rows *r);
+/* `count` grids, all at a time, instead of rows. */
+moho_status rows_new_grid(moho_ctx *c, bool single, bool real, int rank, const int64_t *size, int64_t count, rows *r);
 void rows_free(rows *r);
 size_t rows_work(const rows *r);
 /* A backward transform of real rows spoils its input, no other does unless it is in place. */
@@ -40,6 +43,11 @@ int rows_level(const rows *r, int64_t left);
 moho_status rows_load(moho_lane *on, moho_dtype t, change how, const geometry *g, double scale, const void *x, void *row);
 moho_status rows_store(moho_lane *on, moho_dtype t, change how, const geometry *g, const void *row, moho_scalar alpha, bool add,
                        void *y);
+
+/* Transforms of the last two or three axes by one plan, without turns (fft_grid_cuda.cu). */
+bool grid_fits(const fft_passes *f);
+moho_status grid_new(moho_ctx *c, bool single, const fft_passes *f, rows *r);
+moho_status grid_apply(rows *r, const fft_passes *f, bool adj, moho_lane *on, moho_scalar alpha, bool add, const void *x, void *y, char *scratch);
 
 extern "C" {
 moho_status cuda_fft_new(moho_ctx *c, moho_dtype t, const moho_fft_par *par, moho_fft **plan);

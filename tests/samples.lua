@@ -75,6 +75,7 @@ samples.matrix = {
   { "a strided view", function(e) return { A = e.random({ 9, 8 }):slice("2:8, ::3"), otherdims = 4 } end },
   { "a table of rows", function() return { A = { { 1, 2, 3 }, { 4, 5, 6 } } } end },
   { "one row", function(e) return { A = e.random { 1, 67 }, otherdims = 3 } end },
+  { "more than a block", function(e) return { A = e.random { 301, 130 } } end, large = true },
   golden = { { "matrix", function(g) return { A = g.A, otherdims = g.otherdims, dtype = "c128" } end, more } },
   bad = {
     { "missing argument 'A'", {} },
@@ -91,6 +92,10 @@ samples.convolve1d = {
   { "first axis", function(e) return { dims = { 13, 5, 3 }, h = e.random { 4 }, offset = 3, axis = 1 } end },
   { "middle axis", function(e) return { dims = { 3, 13, 5 }, h = e.random { 6 }, offset = 6, axis = -2 } end },
   { "one tap", function() return { dims = { 5, 17 }, h = { 0, 0, 0, 0, 0, 0, 1.5, 0 }, offset = 5 } end },
+  { "short filter, more than a block", function(e) return { dims = { 3, 1511 }, h = e.random { 7 }, offset = 3 } end, large = true },
+  { "short filter, first axis, more than a block", function(e)
+    return { dims = { 509, 9 }, h = e.random { 6 }, offset = 5, axis = 1 }
+  end, large = true },
   { "long filter", function(e) return { dims = { 3, 83 }, h = e.random { 71 }, offset = 36 } end },
   { "long filter, real", function(e) return { dims = { 2, 97 }, h = e.random({ 90 }, true), offset = 2 } end },
   { "long filter, first axis", function(e)
@@ -217,6 +222,12 @@ samples.fftnd = {
     return { dims = { 3, 2, 5, 7 }, axes = { 1, 3, 4 }, nffts = { 4, 5, 6 }, norm = "none", fftshift_after = { true, true, false } }
   end },
   { "half", function(e) return { dims = { 3, 5, 4 }, nffts = { 3, 6, 9 }, real = not e.complex } end },
+  { "the last three of four, half, padded and cut", function(e)
+    return { dims = { 2, 3, 5, 7 }, axes = { 2, 3, 4 }, nffts = { 4, 3, 8 }, real = not e.complex }
+  end },
+  { "the last three of four, odd, cut", function(e)
+    return { dims = { 2, 4, 3, 6 }, axes = { 2, 3, 4 }, nffts = { 3, 5, 5 }, real = not e.complex, norm = "none" }
+  end },
   golden = {
     { "fftnd_real", function(g) return { dims = g.dims, axes = { 1, 2, 3 }, nffts = { 4, 3, 7 }, real = true, norm = "none" } end, "signal.h5" },
   },
