@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Operators against PyLops', the same threads: bench_ops.py PROGRAM [--threads N] [--dtype f32] [--only PART] [--turns N] [--device cuda:0]
 
-PROGRAM is the built moho; --only takes the cases with PART in the name. Prints a line a case and direction, the worst ratio
+PROGRAM is the built moho; --only takes the cases with PART, or one of several between commas, in the name. Prints a line a case and direction, the worst ratio
 first: milliseconds of ours and of PyLops (the least of several runs in turn, the array of the result included), ours over
 PyLops', the bandwidth that ours reaches when input, result and the operator's own
 numbers are counted once, and what part that is of the bandwidth of a copy (of half of it for operators that go through the spectrum).
@@ -225,7 +225,7 @@ def main():
     copy = size / seconds
     rows = []
     for name in cases:
-        if (options.only and options.only not in name) or (half and name in ("real", "imag", "conj")):
+        if (options.only and not any(part in name for part in options.only.split(","))) or (half and name in ("real", "imag", "conj")):
             continue
         op, why = (None, "") if options.alone else make(name)
         x, y = (normal(op.shape[1]), normal(op.shape[0])) if op else (None, None)
