@@ -137,21 +137,23 @@ __device__ static void block_bounds(const plain &a, int tile, double depth, boun
   __syncthreads();
 }
 
-/* What is known of the traces of up to STEP items: row in memory, -1 none; where the tile is to their limits. */
-struct traces_of { int64_t row[STEP * KC_SLOTS]; int in[STEP * KC_SLOTS], b[STEP]; kc_trace trace[STEP * KC_SLOTS]; };
+/* What is known of the traces of up to STEP items: row in memory, -1 none; where the tile is to their limits. live: items of
+   which some trace is left. */
+struct traces_of { int64_t row[STEP * KC_SLOTS]; int in[STEP * KC_SLOTS], b[STEP], live[STEP]; kc_trace trace[STEP * KC_SLOTS]; };
+static_assert(KC_SLOTS == 8 && STEP * KC_SLOTS % 32 == 0, "eight bits of a warp's votes are an item");
 
 template <bool LIST, bool LIMITS, bool LEGS>
 __device__ __forceinline__ void look_up(const plain &a, traces_of *m, const bounds &b, int tile, int g, int i, int n)
 {
-  int p = threadIdx.x, r = p / KC_SLOTS, j = p % KC_SLOTS, sa, sb;
+  int p = threadIdx.x, r = p / KC_SLOTS, j = p % KC_SLOTS, sa = 0, sb = 0;
   int64_t pid = -1;
-  if (r >= n) return;
-  if (LIST) {
+  if (r >= STEP) return;                /* whole warps */
+  if (LIST && r < n) {
     int64_t item = a.item[g] + i + r;
     int at = a.at[item * KC_SLOTS + j];
     sa = a.la[g * KC_SLOTS + j], sb = a.b0 + a.lb[item];
     if (at >= 0) pid = a.pid[g] + at;
-  } else {
+  } else if (r < n) {
     int s = g * KC_SLOTS + j;
     sa = a.a0 + min(s, a.na - 1), sb = a.b0 + i + r;
     if (s < a.na) pid = (int64_t)s * a.nb + i + r;
@@ -163,7 +165,8 @@ __device__ __forceinline__ void look_up(const plain &a, traces_of *m, const boun
     if (!m->in[p] || (LEGS && !lit(a, tile, s, t))) pid = -1;
   }
   m->row[p] = pid < 0 ? -1 : kc_row(a.order, pid) * a.ld;
-  if (j == 0) m->b[r] = sb;
+  unsigned live = __ballot_sync(~0u, pid >= 0);
+  if (j == 0) m->b[r] = sb, m->live[r] = (live >> (p & 31) & 0xff) != 0;
 }
 
 /* The terms of one item. Without lists, limits and weights there are no branches, so that all loads are under way at
@@ -229,10 +232,12 @@ __global__ void __launch_bounds__(KC_TILE, PARTS ? 1 : 2)
     look_up<LIST, LIMITS, PARTS != 0>(a, &m, bound, tile, g, (int)(q - first), n);
     __syncthreads();
     R acc = 0;
-    for (int r = 0; r < n; r++)
+    for (int r = 0; r < n; r++) {
+      if ((LIST || LIMITS || PARTS) && !m.live[r]) continue;
       acc += terms<R, LIST || LIMITS || PARTS, LIMITS, PARTS>(a, rows, m, r, ts, table[m.b[r] * stride], ws,
                                                               kc_leg_at<R, PARTS>(legs + m.b[r] * stride, part_step),
                                                               place);
+    }
     sum += acc;
     q += n;
   }
