@@ -41,12 +41,11 @@ static moho_status gradient(const moho_inner *in, const moho_array *z, double da
   return MOHO_OK;
 }
 
-/* Whether z is as good as the precision allows: the gradient is rounding, or (without damp) r did not get smaller. size
-   is
-   ||A|| from below. */
+/* Whether z is as good as the precision allows: the gradient is rounding, or (without damp) r grew by more than its
+   rounding. That r stays the same says nothing yet: it feels the gradient's square alone. size is ||A|| from below. */
 static bool spent(double gradient, double size, double rr, double last, double damp, double eps)
 {
-  return gradient <= eps * size * rr || (damp == 0 && rr >= last);
+  return gradient <= 2 * eps * size * rr || (damp == 0 && rr > (1 + 16 * eps) * last);
 }
 
 moho_status moho_inner_run(moho_inner *in, const moho_array *f, bool zero, moho_array *z, double damp, int niter,
