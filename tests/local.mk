@@ -9,6 +9,7 @@ c_tests += %D%/test_sparse
 c_tests += %D%/test_io
 c_tests += %D%/test_plot
 c_tests += %D%/test_kirchhoff
+c_tests += %D%/test_eikonal
 %C%_test_io_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
 %C%_test_io_LDADD = libmoho.la $(HDF5_LIBS)
 specs =
