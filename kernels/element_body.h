@@ -223,25 +223,18 @@ MOHO_FORMULA T NAME(times_real)(T a, R b) { return a * b; }
 #endif
 #endif
 
-/* ---- the step of LSQR and random numbers ------------------------------------------------------ */
+/* ---- steps of solvers and random numbers ----------------------------------------------------- */
 
 #if !INTEGER
-/* Gives |w b|^2; x += a w; w = v + c w. */
-MOHO_FORMULA R NAME(lsqr_step)(R a, R b, R c, T v, T *w, T *x)
+MOHO_FORMULA T NAME(axpby)(R a, T x, R b, T y) { return NAME(add)(NAME(times_real)(x, a), NAME(times_real)(y, b)); }
+/* |d x|^2 */
+MOHO_FORMULA R NAME(scaled_square)(R d, T x)
 {
-  T wi = *w;
+  T t = NAME(times_real)(x, d);
 #if COMPLEX
-  R re = b * wi.re, im = b * wi.im;
-  x->re += a * wi.re;
-  x->im += a * wi.im;
-  w->re = v.re + c * wi.re;
-  w->im = v.im + c * wi.im;
-  return re * re + im * im;
+  return t.re * t.re + t.im * t.im;
 #else
-  R q = b * wi;
-  *x += a * wi;
-  *w = v + c * wi;
-  return q * q;
+  return t * t;
 #endif
 }
 

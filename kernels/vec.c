@@ -356,15 +356,25 @@ static moho_status cpu_stats(moho_lane *on, const moho_nd *v, moho_stats *r)
   return MOHO_OK;
 }
 
-static moho_status cpu_lsqr_update(moho_lane *on, const moho_nd *v, double a, double b, double c, bool var, double *dk2)
+/* Nothing to wait for: the sums are in the lane at once. */
+static moho_status cpu_squares(moho_lane *on, const moho_nd *v, int place)
 {
-  static const reducer f[] = FLOATING(slot_lsqr);
-  slot slots[SLOTS], start = { .par = { a, b, c, var } };
-  (void)on;
-  if (!f[v->t[0]]) return moho_fail(MOHO_EINVAL, "a solver's vectors are f32, f64, c64 or c128, not %s", moho_dtype_name(v->t[0]));
+  return cpu_reduce(on, v, MOHO_NRM2SQ, &on->sums[place]);
+}
+
+static moho_status cpu_update(moho_lane *on, const moho_nd *v, double a, double b, double d, bool var, int place)
+{
+  static const reducer f[] = FLOATING(slot_update);
+  slot slots[SLOTS], start = { .par = { a, b, d, var } };
   int64_t n;
-  MOHO_TRY(reduce_slots(v, var ? 4 : 3, f[v->t[0]], start, slots, &n));
-  *dk2 = slots_total(slots, n, MOHO_SUM).re;
+  MOHO_TRY(reduce_slots(v, var ? 3 : 2, f[v->t[0]], start, slots, &n));
+  on->sums[place] = slots_total(slots, n, MOHO_SUM);
+  return MOHO_OK;
+}
+
+static moho_status cpu_sums(moho_lane *on, int n, moho_scalar *r)
+{
+  memcpy(r, on->sums, (size_t)n * sizeof *r);
   return MOHO_OK;
 }
 
@@ -389,5 +399,5 @@ static moho_status cpu_random(moho_lane *on, const moho_nd *v, moho_random kind,
 const struct moho_vec_kernels moho_cpu_vec = {
   .fill = cpu_fill, .copy = cpu_copy, .axpby = cpu_axpby, .binary = cpu_binary, .unary = cpu_unary, .clip = cpu_clip, .where = cpu_where,
   .reduce = cpu_reduce, .spread = cpu_spread, .place = cpu_place, .reduce_axis = cpu_reduce_axis, .cumsum = cpu_cumsum, .stats = cpu_stats,
-  .lsqr_update = cpu_lsqr_update, .threshold = cpu_threshold, .random = cpu_random,
+  .squares = cpu_squares, .update = cpu_update, .sums = cpu_sums, .threshold = cpu_threshold, .random = cpu_random,
 };

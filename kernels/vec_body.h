@@ -402,19 +402,24 @@ static void NAME(slot_stats)(const moho_nd *v, const run *r, slot *a)
 #endif
 
 #if !INTEGER
-static void NAME(slot_lsqr)(const moho_nd *v, const run *r, slot *acc)
+/* A run is short enough for its squares to be summed from the caches. */
+MOHO_WIDE static void NAME(update_row)(R a, const T *x, R b, T *y, int64_t n)
 {
-  R a = (R)acc->par[0], b = (R)acc->par[1], c = (R)acc->par[2];
-  const T *pv = (const T *)v->p[0] + r->off[0];
-  T *w = (T *)v->p[1] + r->off[1], *x = (T *)v->p[2] + r->off[2];
-  R *var = acc->par[3] != 0 ? (R *)v->p[3] + r->off[3] : NULL;
-  double p = 0;
-  for (int64_t i = 0; i < r->n; i++) {
-    R q = NAME(lsqr_step)(a, b, c, pv[i * r->s[0]], &w[i * r->s[1]], &x[i * r->s[2]]);
-    if (var) var[i * r->s[3]] += q;
-    p += (double)q;
-  }
-  acc->re += p;
+  LOOP(y[i] = NAME(axpby)(a, x[i], b, y[i]));
+}
+
+static void NAME(slot_update)(const moho_nd *v, const run *r, slot *acc)
+{
+  R a = (R)acc->par[0], b = (R)acc->par[1], d = (R)acc->par[2];
+  T *y = (T *)v->p[0] + r->off[0];
+  const T *x = (const T *)v->p[1] + r->off[1];
+  R *var = acc->par[3] != 0 ? (R *)v->p[2] + r->off[2] : NULL;
+  int64_t sy = r->s[0], sx = r->s[1], n = r->n;
+  if (sy == 1 && sx == 1) NAME(update_row)(a, x, b, y, n);
+  else for (int64_t i = 0; i < n; i++) y[i * sy] = NAME(axpby)(a, x[i * sx], b, y[i * sy]);
+  for (int64_t i = 0; var && i < n; i++) var[i * r->s[2]] += NAME(scaled_square)(d, x[i * sx]);
+  acc->re += NAME(square_row)(x, sx, n);
+  acc->im += NAME(square_row)(y, sy, n);
 }
 #endif
 

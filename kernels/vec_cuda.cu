@@ -356,5 +356,5 @@ static moho_status cuda_random(moho_lane *on, const moho_nd *v, moho_random kind
 extern "C" const struct moho_vec_kernels moho_cuda_vec = {
   .fill = cuda_fill, .copy = cuda_copy_nd, .axpby = cuda_axpby, .binary = cuda_binary, .unary = cuda_unary, .clip = cuda_clip, .where = cuda_where,
   .reduce = cuda_reduce, .spread = cuda_spread, .place = cuda_place, .reduce_axis = cuda_reduce_axis, .cumsum = cuda_cumsum, .stats = cuda_stats,
-  .lsqr_update = cuda_lsqr_update, .threshold = cuda_threshold, .random = cuda_random,
+  .squares = cuda_squares, .update = cuda_update, .sums = cuda_sums, .threshold = cuda_threshold, .random = cuda_random,
 };

@@ -54,7 +54,8 @@ REAL(X)
   DEVICE T op_sqrt(T a) { return n##_sqrt(a); } DEVICE T op_exp(T a) { return n##_exp(a); } DEVICE T op_log(T a) { return n##_log(a); } \
   DEVICE T op_sin(T a) { return n##_sin(a); } DEVICE T op_cos(T a) { return n##_cos(a); }                    \
   DEVICE T op_random(int normal, uint64_t seed, uint64_t first, int64_t i, T) { return n##_random(normal, seed, first, i); } \
-  template <class R> DEVICE R op_lsqr(R a, R b, R c, T v, T *w, T *x) { return n##_lsqr_step(a, b, c, v, w, x); }
+  template <class R> DEVICE T op_axpby(R a, T x, R b, T y) { return n##_axpby(a, x, b, y); }                 \
+  template <class R> DEVICE R op_scaled_square(R d, T x) { return n##_scaled_square(d, x); }
 FLOATING(X)
 #undef X
 #define X(n, T) DEVICE T op_log10(T a) { return n##_log10(a); } DEVICE T op_tan(T a) { return n##_tan(a); } DEVICE T op_atan(T a) { return n##_atan(a); } \
@@ -156,9 +157,19 @@ static inline moho_status ready(moho_lane *on, cudaStream_t *stream)
   return MOHO_OK;
 }
 
-/* Memory of a stream's reductions: parts on the device, slots in pinned memory. Kept for good: streams are few and live long. */
-enum { PARTS = 131072, PART = 48, SCRATCH = PARTS * (PART + 16) };
-typedef struct cuda_room { struct cuda_room *next; int ordinal; cudaStream_t stream; char *dev; slot *host; } cuda_room;
+/* Memory of a stream's reductions: parts on the device, slots in pinned memory, and sums there, which kernels write to directly: one
+   for each that is read later and one for those that are waited for. `count`: blocks that are done. Kept for good: streams are few
+   and live long. */
+enum { PARTS = 131072, PART = 48, SCRATCH = PARTS * (PART + 16), NOW = MOHO_SUMS };
+typedef struct cuda_room {
+  struct cuda_room *next;
+  int ordinal;
+  cudaStream_t stream;
+  char *dev;
+  unsigned *count;
+  slot *host;
+  moho_scalar *sum;
+} cuda_room;
 moho_status cuda_room_of(moho_lane *on, cuda_room **out);
 
 /* The kernels that are not in vec_cuda.cu. */
@@ -167,7 +178,9 @@ moho_status cuda_spread(moho_lane *on, const moho_nd *v, moho_scalar m, double *
 moho_status cuda_place(moho_lane *on, const moho_nd *v, bool largest, int64_t *at);
 moho_status cuda_stats(moho_lane *on, const moho_nd *v, moho_stats *out);
 moho_status cuda_threshold(moho_lane *on, const moho_nd *v, moho_threshold f, double t, double bound, bool given);
-moho_status cuda_lsqr_update(moho_lane *on, const moho_nd *v, double a, double b, double c, bool var, double *dk2);
+moho_status cuda_squares(moho_lane *on, const moho_nd *v, int place);
+moho_status cuda_update(moho_lane *on, const moho_nd *v, double a, double b, double d, bool var, int place);
+moho_status cuda_sums(moho_lane *on, int n, moho_scalar *r);
 moho_status cuda_reduce_axis(moho_lane *on, const moho_nd *v, moho_reduce f, int64_t n, int64_t stride);
 moho_status cuda_cumsum(moho_lane *on, const moho_nd *v, int64_t n, int64_t s0, int64_t s1);
 

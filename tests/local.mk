@@ -3,6 +3,7 @@ c_tests =
 c_tests += %D%/test_backend
 c_tests += %D%/test_fft
 c_tests += %D%/test_dlpack
+c_tests += %D%/test_norms
 c_tests += %D%/test_dense
 c_tests += %D%/test_solve
 c_tests += %D%/test_sparse

@@ -297,6 +297,49 @@ describe("cost", function()
       assert.equal(seen[1], seen[5])
     end
   end)
+
+  it("is two waits for a device, with a damp and from any start too, and no copy", function()
+    local device = devices[2]
+    if not device then return pending "no CUDA device" end
+    for _, dtype in ipairs{ "f32", "c128" } do
+      local A = matrix(numbers(12, 8, dtype == "c128"), dtype, device)
+      local y, x0 = array(vector(12), dtype):to(device), array(vector(8), dtype):to(device)
+      for _, method in ipairs{ "cgls", "lsqr" } do
+        for _, o in ipairs{ {}, { damp = 0.1 }, { x0 = x0 }, { damp = 0.1, x0 = x0 } } do
+          local function cost(niter)
+            local before = moho.mem(device)
+            local _, info = exact(method, { A = A, y = y, niter = niter, damp = o.damp, x0 = o.x0 })
+            local m = moho.mem(device)
+            assert.equal(niter, info.niter)
+            return { m.waits - before.waits, m.puts - before.puts, m.gets - before.gets }
+          end
+          cost(1)
+          local one, five = cost(1), cost(5)
+          assert.same({ one[1] + 8, 0, 0 }, five)
+        end
+      end
+    end
+  end)
+
+  -- u and v are kept unnormalised: what their factors do over many iterations must not show.
+  it("keeps to the residual over hundreds of iterations, whatever beta and alpha do", function()
+    for _, dtype in ipairs{ "f32", "f64", "c64", "c128" } do
+      for _, damp in ipairs{ 0, 1e-3 } do
+        -- singular values over two decades
+        local n = 211
+        local d = ((moho.rng(5):uniform({ n }, "f64") * 2 - 2) * math.log(10)):exp():astype(dtype)
+        local A = moho.vstack{ moho.diagonal{ diag = d, dims = { n }, dtype = dtype },
+          moho.diagonal{ diag = d * 0.01, dims = { n }, dtype = dtype } }
+        local y = moho.rng(6):normal({ 2 * n }, dtype)
+        local x, info = exact("lsqr", { A = A, y = y, niter = 400, damp = damp })
+        local single = dtype == "f32" or dtype == "c64"
+        local norm = (y - A * x):norm()
+        assert.near(norm, info.rnorm, (single and 1e-4 or 1e-10) * norm)
+        assert.is_true(info.niter > 50)
+        assert.is_true(gradient(A, x, y, damp):norm() < (single and 1e-4 or 1e-6) * (A.H * y):norm())
+      end
+    end
+  end)
 end)
 
 describe("reasons to stop", function()

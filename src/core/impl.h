@@ -78,6 +78,7 @@ struct moho_lane {
   size_t size, used;
   int depth;                            /* applications in progress                       */
   bool under_way;                       /* copies from or to host memory, not waited for yet */
+  moho_scalar sums[MOHO_SUMS];          /* of a host backend: see moho_norms              */
 };
 
 /* Whether a long loop of the host is to be left with MOHO_ESTOP: the stop flag, unless it is held off by someone who looks at it

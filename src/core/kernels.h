@@ -39,7 +39,11 @@ struct moho_vec_kernels {
   /* Running sums along an axis of n elements, strides s0 in operand 0 and s1 in 1; v walks the other axes. */
   moho_status (*cumsum)(moho_lane *on, const moho_nd *v, int64_t n, int64_t s0, int64_t s1);
   moho_status (*stats)(moho_lane *on, const moho_nd *v, moho_stats *r);                    /* of 0, real           */
-  moho_status (*lsqr_update)(moho_lane *on, const moho_nd *v, double a, double b, double c, bool var, double *dk2); /* 0 v, 1 w, 2 x, 3 var */
+  /* Sums that the host reads later: each goes to a place of the lane, below MOHO_SUMS, and `sums` waits once and gives the first n. */
+  moho_status (*squares)(moho_lane *on, const moho_nd *v, int place);                      /* re: |0|^2            */
+  /* 0 = a 1 + b 0, 0 and 1 of one dtype, not integers; var: 2, real, += |d 1|^2. re: |1|^2, im: |0|^2, the new 0's */
+  moho_status (*update)(moho_lane *on, const moho_nd *v, double a, double b, double d, bool var, int place);
+  moho_status (*sums)(moho_lane *on, int n, moho_scalar *r);
   /* 0 = 1 times the factor that shrinks its magnitude (2, real, when given; else |1|): zero up to `bound`. */
   moho_status (*threshold)(moho_lane *on, const moho_nd *v, moho_threshold f, double t, double bound, bool given);
   moho_status (*random)(moho_lane *on, const moho_nd *v, moho_random kind, uint64_t seed, uint64_t first);

@@ -137,13 +137,18 @@ static moho_status nrm2_far(moho_lane *on, const moho_array *x, double *r)
 }
 
 /* Squares are summed in double, which those of f32 values cannot leave. */
+static moho_status root(moho_lane *on, const moho_array *x, double squares, double *r)
+{
+  bool far = squares < 0x1p-900 || isinf(squares);
+  *r = sqrt(squares);
+  return far && moho_dtype_real(x->type) == MOHO_F64 && moho_array_size(x) ? nrm2_far(on, x, r) : MOHO_OK;
+}
+
 moho_status moho_vec_nrm2(moho_lane *on, const moho_array *x, double *r)
 {
   moho_scalar s;
   MOHO_TRY(moho_vec_reduce(on, MOHO_NRM2SQ, x, &s));
-  *r = sqrt(s.re);
-  bool far = s.re < 0x1p-900 || isinf(s.re);
-  return far && moho_dtype_real(x->type) == MOHO_F64 && moho_array_size(x) ? nrm2_far(on, x, r) : MOHO_OK;
+  return root(on, x, s.re, r);
 }
 
 moho_status moho_vec_stats(moho_lane *on, const moho_array *x, moho_stats *r)
@@ -156,18 +161,61 @@ moho_status moho_vec_stats(moho_lane *on, const moho_array *x, moho_stats *r)
   return scalar(on, SET(x)->stats(on, &nd, r));
 }
 
-moho_status moho_vec_lsqr_update(moho_lane *on, double a, double b, double c, const moho_array *v, moho_array *w, moho_array *x,
-                                 moho_array *var, double *dk2)
+/* ---- norms that are read later ------------------------------------------------------------- */
+
+static moho_status queue(moho_norms *q, int n, const moho_array *const *a, moho_lane **on)
+{
+  *on = NULL;
+  if (q->n == MOHO_SUMS) return moho_fail(MOHO_EINVAL, "more than %d norms at once; read them with moho_norms_get", MOHO_SUMS);
+  if (moho_dtype_integer(a[0]->type)) return moho_fail(MOHO_EINVAL, "norms of %s arrays; convert with :astype(\"f64\")", moho_dtype_name(a[0]->type));
+  return agree(on, n, a);
+}
+
+moho_status moho_vec_nrm2_later(moho_norms *q, const moho_array *x, double *norm)
 {
   moho_nd nd;
-  const moho_array *all[] = { v, w, x, var };
-  MOHO_TRY(agree(&on, 3, all));
-  if (var) {
-    if (var->ctx != v->ctx || var->type != moho_dtype_real(v->type) || !moho_shape_equal(&var->shape, &v->shape))
-      return moho_fail(MOHO_ESHAPE, "variances need the vectors' shape and device, and real dtype");
+  moho_lane *on;
+  const moho_array *v[] = { x };
+  MOHO_TRY(queue(q, 1, v, &on));
+  moho_nd_any(&nd, 1, v, NULL, x->type);
+  MOHO_TRY(SET(x)->squares(on, &nd, q->n));
+  q->at[q->n].on = on, q->at[q->n].x = x, q->at[q->n].y = NULL, q->at[q->n++].xnorm = norm;
+  return MOHO_OK;
+}
+
+moho_status moho_vec_update(moho_norms *q, double a, const moho_array *x, double b, moho_array *y, double d, moho_array *var,
+                            double *xnorm, double *ynorm)
+{
+  moho_nd nd;
+  moho_lane *on;
+  const moho_array *v[] = { y, x, var };
+  MOHO_TRY(queue(q, 2, v, &on));
+  if (moho_array_overlap(x, y)) return moho_fail(MOHO_EINVAL, "input and output overlap in memory; use two arrays");
+  if (var && (var->ctx != x->ctx || var->type != moho_dtype_real(x->type) || !moho_shape_equal(&var->shape, &x->shape)))
+    return moho_fail(MOHO_ESHAPE, "variances need the vectors' shape and device, and real dtype");
+  moho_nd_any(&nd, var ? 3 : 2, v, NULL, x->type);
+  MOHO_TRY(SET(x)->update(on, &nd, a, b, d, var != NULL, q->n));
+  q->at[q->n].on = on, q->at[q->n].x = x, q->at[q->n].y = y, q->at[q->n].xnorm = xnorm, q->at[q->n++].ynorm = ynorm;
+  return MOHO_OK;
+}
+
+moho_status moho_norms_get(moho_norms *q)
+{
+  moho_scalar sum[MOHO_SUMS], all[MOHO_SUMS];
+  int n = q->n;
+  q->n = 0;
+  for (int i = 0; i < n; i++) {
+    int first = 0;
+    while (q->at[first].on != q->at[i].on) first++;
+    if (first < i) continue;
+    MOHO_TRY(scalar(q->at[i].on, SET(q->at[i].x)->sums(q->at[i].on, n, all)));
+    for (int k = i; k < n; k++) if (q->at[k].on == q->at[i].on) sum[k] = all[k];
   }
-  moho_nd_any(&nd, var ? 4 : 3, all, NULL, v->type);
-  return scalar(on, SET(v)->lsqr_update(on, &nd, a, b, c, var != NULL, dk2));
+  for (int i = 0; i < n; i++) {
+    MOHO_TRY(root(q->at[i].on, q->at[i].x, sum[i].re, q->at[i].xnorm));
+    if (q->at[i].y) MOHO_TRY(root(q->at[i].on, q->at[i].y, sum[i].im, q->at[i].ynorm));
+  }
+  return MOHO_OK;
 }
 
 double moho_threshold_bound(moho_threshold f, double t)

@@ -130,9 +130,19 @@ MOHO_API moho_status moho_array_percentile(const moho_array *a, int n, const dou
 /* Smallest, largest and mean of the finite elements, and the number of others, in one pass; not for complex arrays. */
 typedef struct moho_stats { double min, max, mean; int64_t finite, nonfinite; } moho_stats;
 MOHO_API moho_status moho_vec_stats(moho_lane *on, const moho_array *x, moho_stats *s);
-/* The LSQR step in one pass: x += a w; var += (w b)^2 (var may be NULL); *dk2 = sum |w b|^2; w = v + c w. */
-MOHO_API moho_status moho_vec_lsqr_update(moho_lane *on, double a, double b, double c, const moho_array *v, moho_array *w, moho_array *x,
-                                          moho_array *var, double *dk2);
+
+/* Norms that come to the host together: queued, then read with one wait a device by moho_norms_get, which writes them where they were
+   asked for and leaves the list empty. In between only these calls: no application of an operator, and the vectors stay as they are. */
+enum { MOHO_SUMS = 8 };
+typedef struct moho_norms {
+  int n;
+  struct { moho_lane *on; const moho_array *x, *y; double *xnorm, *ynorm; } at[MOHO_SUMS];
+} moho_norms;
+MOHO_API moho_status moho_vec_nrm2_later(moho_norms *q, const moho_array *x, double *norm);
+/* A solver's step in one pass: y = a x + b y, and the norms of x and of the new y. var (real, or NULL) += |d x|^2. */
+MOHO_API moho_status moho_vec_update(moho_norms *q, double a, const moho_array *x, double b, moho_array *y, double d, moho_array *var,
+                                     double *xnorm, double *ynorm);
+MOHO_API moho_status moho_norms_get(moho_norms *q);
 
 /* Proximal maps of a penalty on magnitudes, y = prox(x), y may be x. soft: of t |x|, magnitudes less t; hard: of t (x != 0), those up to
    sqrt(2t) to zero; half: of t sqrt(|x|) (Xu et al. 2012). m (real, or NULL: |x|) are the magnitudes, when several x share one. */

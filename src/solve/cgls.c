@@ -8,15 +8,29 @@
 /* Everything in units in which the operator and the first residual have norms of about 1: r is kept times rscale, c and
    p times unit rscale, q = unit A p. Scalars below are of these units too; what is reported is not. */
 
-/* c = A' r - damp^2 x, its norm, and z = M c with (c, z). */
-static moho_status gradient(moho_solver *s, double unit, moho_array *c, moho_array *z, double *cz)
+/* x <- x + way p, c = A' r - damp^2 x, and z = M c with (c, z); the norms of r, x and c with one wait. x moves after
+   the product: without it x is what it was. */
+static moho_status gradient(moho_solver *s, double unit, double way, moho_array *p, moho_array *c, moho_array *z,
+                            double *cz)
 {
-  double damp2 = s->damp * unit * s->damp, norm;
-  bool pull = s->damp > 0 && (s->warm || s->s->nhistory);
-  if (pull) MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-damp2 * s->rscale), s->x, MOHO_REAL(0), c));
-  MOHO_TRY(moho_op_apply(s->a, NULL, MOHO_ADJ, MOHO_REAL(unit), pull, s->r, c));
-  MOHO_TRY(moho_vec_nrm2(NULL, c, &norm));
-  s->s->at.arnorm = norm / unit / s->rscale;
+  moho_progress *at = &s->s->at;
+  moho_norms q = {0};
+  double pull = s->damp * unit * s->damp * s->rscale, norm, unused;
+  bool damped = s->damp > 0 && (s->warm || way != 0);
+  if (damped) MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-pull), s->x, MOHO_REAL(0), c));
+  if (damped && way != 0) MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-pull * way), p, MOHO_REAL(1), c));
+  MOHO_TRY(moho_op_apply(s->a, NULL, MOHO_ADJ, MOHO_REAL(unit), damped, s->r, c));
+  at->xnorm = -1; /* not known */
+  if (way != 0)
+    MOHO_TRY(moho_vec_update(&q, way, p, 1, s->x, 0, NULL, &unused, &at->xnorm));
+  else if (s->damp > 0)
+    MOHO_TRY(moho_vec_nrm2_later(&q, s->x, &at->xnorm));
+  MOHO_TRY(moho_vec_nrm2_later(&q, c, &norm));
+  MOHO_TRY(moho_vec_nrm2_later(&q, s->r, &at->rnorm));
+  MOHO_TRY(moho_norms_get(&q));
+  at->rnorm /= s->rscale;
+  at->r2norm = s->damp > 0 ? hypot(at->rnorm, s->damp * at->xnorm) : at->rnorm;
+  at->arnorm = norm / unit / s->rscale;
   *cz = norm * norm;
   return z == c ? MOHO_OK : moho_solver_precondition(s, c, z, cz);
 }
@@ -26,26 +40,12 @@ static moho_status first_gradient(moho_solver *s, double *unit, moho_array *c, m
 {
   const moho_progress *at = &s->s->at;
   *unit = 1;
-  MOHO_TRY(gradient(s, 1, c, c, cz));
+  MOHO_TRY(gradient(s, 1, 0, NULL, c, c, cz));
   if (at->r2norm > 0) *unit = moho_solver_scale(at->arnorm / at->r2norm);
   if (*unit != 1) MOHO_TRY(moho_vec_scale(NULL, MOHO_REAL(*unit), c));
   double norm = at->arnorm * s->rscale * *unit;
   *cz = norm * norm;
   return z == c ? MOHO_OK : moho_solver_precondition(s, c, z, cz);
-}
-
-static moho_status norms(moho_solver *s)
-{
-  moho_progress *at = &s->s->at;
-  MOHO_TRY(moho_vec_nrm2(NULL, s->r, &at->rnorm));
-  at->rnorm /= s->rscale;
-  at->xnorm = -1;
-  at->r2norm = at->rnorm;
-  if (s->damp > 0) {
-    MOHO_TRY(moho_vec_nrm2(NULL, s->x, &at->xnorm));
-    at->r2norm = hypot(at->rnorm, s->damp * at->xnorm);
-  }
-  return MOHO_OK;
 }
 
 typedef struct numbers {
@@ -57,7 +57,6 @@ static moho_status start(moho_solver *s, numbers *l, moho_array *p, moho_array *
 {
   moho_solution *out = s->s;
   moho_progress *at = &out->at;
-  MOHO_TRY(norms(s));
   MOHO_TRY(first_gradient(s, &l->unit, c, z, &l->cz));
   l->first = at->arnorm;
   if (l->first == 0 || at->r2norm <= s->eps * s->ynorm) out->reason = MOHO_CONVERGED;
@@ -85,14 +84,16 @@ moho_status moho_cgls_run(moho_solver *s)
   if (!s->resumed) MOHO_TRY(start(s, &l, p, c, z));
 
   while (!out->reason) {
+    moho_norms both = {0};
     double qq, pnorm = 0, next;
     if (!(l.cz > 0)) {
       out->reason = isnan(l.cz) ? MOHO_NAN : MOHO_INDEFINITE;
       break;
     }
     MOHO_TRY(moho_op_apply(s->a, NULL, MOHO_FWD, MOHO_REAL(l.unit), false, p, q));
-    MOHO_TRY(moho_vec_nrm2(NULL, q, &qq));
-    if (s->damp > 0) MOHO_TRY(moho_vec_nrm2(NULL, p, &pnorm));
+    MOHO_TRY(moho_vec_nrm2_later(&both, q, &qq));
+    if (s->damp > 0) MOHO_TRY(moho_vec_nrm2_later(&both, p, &pnorm));
+    MOHO_TRY(moho_norms_get(&both));
     double pull = s->damp * l.unit * pnorm, curve = qq * qq + pull * pull, a = l.cz / curve;
     if (!isfinite(curve) || curve == 0) { /* A A' r = 0 with A' r not 0: no adjoint has that */
       out->reason = curve == 0 ? MOHO_BREAKDOWN : MOHO_NAN;
@@ -101,10 +102,9 @@ moho_status moho_cgls_run(moho_solver *s)
     l.trace += 1 / a + (l.a_last > 0 ? l.b / l.a_last : 0);
     l.inverse += l.pp / curve;
     l.a_last = a;
-    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(a * l.unit / s->rscale), p, MOHO_REAL(1), s->x));
+    double way = a * l.unit / s->rscale;
     MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-a), q, MOHO_REAL(1), s->r));
-    MOHO_TRY(norms(s));
-    MOHO_TRY(gradient(s, l.unit, c, z, &next));
+    MOHO_TRY(gradient(s, l.unit, way, p, c, z, &next));
     at->anorm = sqrt(l.trace) / l.unit;
     at->acond = sqrt(l.trace * l.inverse);
     l.size = fmax(l.size, at->r2norm > 0 ? at->arnorm / at->r2norm : 0);
@@ -112,7 +112,7 @@ moho_status moho_cgls_run(moho_solver *s)
     if (at->arnorm <= s->par->tol * l.first || at->arnorm <= s->eps * l.size * at->r2norm ||
         at->r2norm <= s->eps * s->ynorm)
       out->reason = MOHO_CONVERGED;
-    if (moho_solver_worse(s)) MOHO_TRY(moho_solver_hold(s, s->x, -a * l.unit / s->rscale, p));
+    if (moho_solver_worse(s)) MOHO_TRY(moho_solver_hold(s, s->x, -way, p));
     l.b = next / l.cz;
     l.pp = next + l.b * l.b * l.pp;
     l.cz = next;
