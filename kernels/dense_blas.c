@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cblas.h>
 #include "core/kernels.h"
+#include "copy.h"
 #include "wide.h"
 
 enum {
@@ -14,7 +15,8 @@ enum {
   COLS = 256,    /* of y in a block, and its rows where they are columns of A */
   HIGH = 256,    /* the same of large products: what a block reads is packed for it alone */
   WIDE = 768,
-  SPAN = 1 << 14 /* numbers of a diagonal product at a time */
+  SPAN = 1 << 14, /* numbers of a diagonal product at a time */
+  PART = 2048     /* bytes of them that are kept until they go past the caches */
 };
 
 /* Callers in one process share OpenBLAS' setting, so it is looked at before each product. */
@@ -136,10 +138,23 @@ static moho_status cpu_diag(moho_lane *on, moho_dtype t, moho_dir dir, int64_t o
   (void)on;
   if (t > MOHO_C128)
     return moho_fail(MOHO_EINVAL, "diagonal product: expected dtype f32, f64, c64 or c128, got %s", moho_dtype_name(t));
-  int64_t size = outer * n * inner, spans = (size + SPAN - 1) / SPAN;
+  int64_t size = outer * n * inner, spans = (size + SPAN - 1) / SPAN, e = (int64_t)moho_dtype_size(t);
+  bool past = !add && moho_cpu_beyond_cache((size_t)((2 * size + n) * e));
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (spans > 1)
-  for (int64_t s = 0; s < spans; s++)
-    diag[t](s * SPAN, s + 1 < spans ? (s + 1) * SPAN : size, n, inner, alpha, dir == MOHO_ADJ, d, x, add, y);
+  for (int64_t s = 0; s < spans; s++) {
+    int64_t first = s * SPAN, last = s + 1 < spans ? first + SPAN : size;
+    _Alignas(64) char part[PART];
+    if (!past) {
+      diag[t](first, last, n, inner, alpha, dir == MOHO_ADJ, d, x, add, (char *)y + first * e);
+      continue;
+    }
+    for (int64_t w = PART / e; first < last; first += w) {      /* in the first cache, then past all of them */
+      if (w > last - first) w = last - first;
+      diag[t](first, first + w, n, inner, alpha, dir == MOHO_ADJ, d, x, false, part);
+      moho_cpu_stream((char *)y + first * e, part, (size_t)(w * e));
+    }
+    moho_cpu_stream_end();
+  }
   return MOHO_OK;
 }
 

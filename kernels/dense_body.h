@@ -40,13 +40,13 @@ static MOHO_WIDE void NAME(times)(int64_t w, const REAL *alpha, const REAL *d, R
 }
 
 /* Elements first .. last-1 of the whole, in runs: of one entry of the diagonal over `inner` elements, or, with inner 1,
-   of the diagonal from some entry on. */
+   of the diagonal from some entry on. y is where the first of them goes. */
 static void NAME(diag)(int64_t first, int64_t last, int64_t n, int64_t inner, moho_scalar alpha, bool adj,
                        const void *d_, const void *x_, bool add, void *y_)
 {
   enum { C = 1 + CPLX };
   const REAL *d = d_, *x = x_, sign = adj ? -1 : 1, a[2] = { (REAL)alpha.re, (REAL)alpha.im };
-  REAL *y = y_;
+  REAL *y = (REAL *)y_ - first * C;
   for (int64_t p = first, w; p < last; p += w) {
     int64_t k = p / inner % n, left = inner > 1 ? inner - p % inner : n - k;
     w = left < last - p ? left : last - p;
