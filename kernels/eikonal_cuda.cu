@@ -333,7 +333,7 @@ template <int ND, bool SECOND> static moho_status stage(const batch &b, cudaStre
   const int levels = eik_levels(&b.g, SECOND);
   *ended = true;
   for (int i = 0; i < levels && *ended; i++) {
-    int64_t sweeps;
+    int64_t sweeps = 0;
     MOHO_TRY((settle<ND, SECOND>(b, eik_reach(SECOND, i), st, niter, &sweeps)));
     *ended = sweeps >= 0;
     if (sweeps > n[i]) n[i] = sweeps;

@@ -27,9 +27,9 @@ typedef struct eik_node {
 } eik_node;
 
 /* Loops over axes are written out, so that a, b and the like are registers, not arrays in memory. */
-#if defined __CUDACC__
+#if defined __CUDA_ARCH__
 #define EIK_AXES _Pragma("unroll")
-#elif defined __GNUC__
+#elif defined __GNUC__ && !defined __CUDACC__
 #define EIK_AXES _Pragma("GCC unroll 3")
 #else
 #define EIK_AXES

@@ -28,7 +28,7 @@ static inline eik_tiles eik_cut(const moho_eikonal_grid *g)
    grow by factors of 2: none passes on what a smaller one could settle. */
 MOHO_FORMULA int64_t eik_reach(int second, int level)
 {
-  return second ? (int64_t)EIK_REACH << level : level ? (int64_t)1 << 40 : EIK_REACH;
+  return second ? (int64_t)EIK_REACH << level : level ? (int64_t)1 << 40 : (int64_t)EIK_REACH;
 }
 
 static inline int eik_levels(const moho_eikonal_grid *g, int second)
