@@ -109,7 +109,7 @@ static inline cuda_walk walk_of(const moho_nd *v)
   w.small = v->size <= INT32_MAX;
   for (int i = 0; i < v->n; i++) {
     w.d[i] = v->d[i];
-    if (w.small) w.by[i] = by32(v->d[i]);
+    if (w.small && v->d[i] > 0) w.by[i] = by32(v->d[i]);      /* nothing walks an empty array */
     for (int k = 0; k < MOHO_MAXOPERAND; k++) {
       w.s[k][i] = v->constant[k] ? 0 : v->s[k][i];
       w.t[k][i] = (int32_t)w.s[k][i];

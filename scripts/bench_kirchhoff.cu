@@ -80,10 +80,15 @@ static moho_status put(void *, void *, void *dst, const void *src, size_t bytes,
                                                                             : host_fail(MOHO_EDEVICE, "a copy failed");
 }
 
+static moho_status sync(void *, void *stream)
+{
+  return cudaStreamSynchronize((cudaStream_t)stream) == cudaSuccess ? MOHO_OK : host_fail(MOHO_EDEVICE, "a kernel failed");
+}
+
 static void open_device(void)
 {
   static moho_backend be;
-  be.alloc = alloc, be.put = put;
+  be.alloc = alloc, be.put = put, be.sync = sync;
   cuda_host = &host;
   ctx.be = &be, ctx.nlanes = 1, ctx.lane = lanes, lane.ctx = &ctx;
   CK(cudaSetDevice(0));
