@@ -15,6 +15,7 @@ enum {
   COLS = 256,    /* of y in a block, and its rows where they are columns of A */
   HIGH = 256,    /* the same of large products: what a block reads is packed for it alone */
   WIDE = 768,
+  STRIP = 1024,  /* columns of A at a time in the adjoint on one column */
   SPAN = 1 << 14, /* numbers of a diagonal product at a time */
   PART = 2048     /* bytes of them that are kept until they go past the caches */
 };
@@ -96,7 +97,7 @@ static moho_status cpu_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m
   if (sum < 1) return MOHO_OK;
   one_thread();
   const product p = { .t = t, .adj = adj, .m = m, .n = n, .k = k, .alpha = alpha, .a = a, .x = x, .y = y, .add = add };
-  int64_t high = adj && k == 1 && rows >= 4 * COLS ? COLS : ROWS; /* strips of A some cache lines wide, where enough */
+  int64_t high = adj && k == 1 && rows >= STRIP ? STRIP : ROWS; /* strips of A, whose lines the processor foresees */
   int64_t wide = k > WIDE && rows >= 4 * HIGH ? WIDE : COLS;
   if (k > COLS && rows >= 4 * HIGH) high = HIGH;
   int64_t cols = (k + wide - 1) / wide, blocks = (rows + high - 1) / high * cols;
