@@ -164,18 +164,18 @@ static moho_status check_side(const moho_op *a, moho_dir dir, bool out, const mo
   moho_side s = moho_op_side(a, dir, out);
   char line[512], want[160], got[160];
   int64_t n = moho_shape_size(s.shape);
-  bool through = v->ctx == moho_op_far_side(a, dir, out);
+  bool fits = moho_shape_equal(&v->shape, s.shape) || (v->shape.n == 1 && v->shape.d[0] == n);
+  bool there = v->ctx == s.ctx || v->ctx == moho_op_far_side(a, dir, out), same = v->type == s.type || a->any_type;
+  if (fits && there && same) return MOHO_OK;
   moho_op_line(a, line, sizeof line);
-  if (!moho_shape_equal(&v->shape, s.shape) && !(v->shape.n == 1 && v->shape.d[0] == n))
+  if (!fits)
     return moho_fail(MOHO_ESHAPE, "%s needs %" PRId64 " elements %s%s, got array %s", line, n, moho_shape_text(s.shape, want, sizeof want),
                      out ? " for the output" : "", moho_shape_text(&v->shape, got, sizeof got));
-  if (v->ctx != s.ctx && !through)
+  if (!there)
     return moho_fail(MOHO_ESHAPE, "%s works on %s, the %s is on %s; move it with :to(\"%s\"), or put a lift into the chain", line, s.ctx->name,
                      out ? "output" : "input", v->ctx->name, s.ctx->name);
-  if (v->type != s.type && !a->any_type)
-    return moho_fail(MOHO_ESHAPE, "%s takes %s, the %s is %s; use :astype(\"%s\")", line, moho_dtype_name(s.type), out ? "output" : "input",
-                     moho_dtype_name(v->type), moho_dtype_name(s.type));
-  return MOHO_OK;
+  return moho_fail(MOHO_ESHAPE, "%s takes %s, the %s is %s; use :astype(\"%s\")", line, moho_dtype_name(s.type), out ? "output" : "input",
+                   moho_dtype_name(v->type), moho_dtype_name(s.type));
 }
 
 /* A lane that no application is in the middle of: one within another (a function operator's callback) gets its own. */
