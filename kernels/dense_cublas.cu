@@ -5,56 +5,34 @@
    a handle with a workspace of its own: then the same product gives the same bits, whatever runs on other lanes. The math mode
    is the default one: float products are float products, no TF32. */
 #include <cublas_v2.h>
-#include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include "core/kernels.h"
+#include "cuda_library.h"
 #include "index_cuda.cuh"
 
 /* ---- the library ----------------------------------------------------------------------------------------------- */
 
 #define NAMES(X) X(Create_v2) X(Destroy_v2) X(SetStream_v2) X(SetWorkspace_v2) X(SetMathMode) X(Sgemm_v2_64) X(Dgemm_v2_64) \
   X(Cgemm_v2_64) X(Zgemm_v2_64)
+static cuda_library found;
 static struct {
-  bool tried;
-  char why[256];
 #define X(n) decltype(&cublas##n) n;
   NAMES(X)
 #undef X
 } lib;
 
-#define TEXT_(x) #x
-#define TEXT(x) TEXT_(x)
-
-static void *open_library()
-{
-  void *h = dlopen("libcublas.so." TEXT(CUBLAS_VER_MAJOR), RTLD_NOW | RTLD_LOCAL);
-  const char *why = h ? NULL : dlerror();
-  snprintf(lib.why, sizeof lib.why, "%s", why ? why : "");
-  return h ? h : dlopen(MOHO_CUDA_LIBDIR "/libcublas.so." TEXT(CUBLAS_VER_MAJOR), RTLD_NOW | RTLD_LOCAL);
-}
-
-static void *symbol(void *h, const char *name)
-{
-  void *f = dlsym(h, name);
-  if (!f && !lib.why[0]) snprintf(lib.why, sizeof lib.why, "%s", dlerror());
-  return f;
-}
-
 static moho_status library()
 {
-  if (!lib.tried) {
-    void *h = open_library();
-    lib.tried = true;
+  if (!found.tried) {
+    void *h = cuda_library_open(&found, "libcublas.so." CUDA_TEXT(CUBLAS_VER_MAJOR));
     if (h) {
-      lib.why[0] = 0;
-#define X(n) lib.n = (decltype(&cublas##n))symbol(h, TEXT(cublas##n));
+#define X(n) lib.n = (decltype(&cublas##n))cuda_library_symbol(&found, h, CUDA_TEXT(cublas##n));
       NAMES(X)
 #undef X
     }
   }
-  if (!lib.why[0]) return MOHO_OK;
-  return moho_fail(MOHO_ENODEV, "no products of matrices on cuda: %s; cuBLAS must be where the loader finds it (LD_LIBRARY_PATH)", lib.why);
+  if (!found.why[0]) return MOHO_OK;
+  return moho_fail(MOHO_ENODEV, "no products of matrices on cuda: %s; cuBLAS must be where the loader finds it (LD_LIBRARY_PATH)", found.why);
 }
 
 /* Not MOHO_ENOMEM: that asks for another try, and part of the application may have been launched. */

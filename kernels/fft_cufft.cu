@@ -1,10 +1,9 @@
 /* n-d transforms of CUDA: passes along one axis each, rows brought together, padded, turned and scaled by kernels of our own
    on the way in and out. Results do not depend on the lane. */
-#include <dlfcn.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cuda_library.h"
 #include "fft_cufft.cuh"
 #include "fft_number_cuda.cuh"
 
@@ -12,46 +11,25 @@
 
 #define NAMES(X) X(Create) X(Destroy) X(SetAutoAllocation) X(MakePlanMany64) X(SetStream) X(SetWorkArea) X(ExecC2C) X(ExecR2C) \
   X(ExecC2R) X(ExecZ2Z) X(ExecD2Z) X(ExecZ2D)
+static cuda_library found;
 static struct {
-  bool tried;
-  char why[256];
 #define X(n) decltype(&cufft##n) n;
   NAMES(X)
 #undef X
 } lib;
 
-#define TEXT_(x) #x
-#define TEXT(x) TEXT_(x)
-
-static void *open_library()
-{
-  void *h = dlopen("libcufft.so." TEXT(CUFFT_VER_MAJOR), RTLD_NOW | RTLD_LOCAL);
-  const char *why = h ? NULL : dlerror();
-  snprintf(lib.why, sizeof lib.why, "%s", why ? why : "");
-  return h ? h : dlopen(MOHO_CUDA_LIBDIR "/libcufft.so." TEXT(CUFFT_VER_MAJOR), RTLD_NOW | RTLD_LOCAL);
-}
-
-static void *symbol(void *h, const char *name)
-{
-  void *f = dlsym(h, name);
-  if (!f && !lib.why[0]) snprintf(lib.why, sizeof lib.why, "%s", dlerror());
-  return f;
-}
-
 static moho_status library()
 {
-  if (!lib.tried) {
-    void *h = open_library();
-    lib.tried = true;
+  if (!found.tried) {
+    void *h = cuda_library_open(&found, "libcufft.so." CUDA_TEXT(CUFFT_VER_MAJOR));
     if (h) {
-      lib.why[0] = 0;
-#define X(n) lib.n = (decltype(&cufft##n))symbol(h, "cufft" #n);
+#define X(n) lib.n = (decltype(&cufft##n))cuda_library_symbol(&found, h, "cufft" #n);
       NAMES(X)
 #undef X
     }
   }
-  if (!lib.why[0]) return MOHO_OK;
-  return moho_fail(MOHO_ENODEV, "no transforms on cuda: %s; cuFFT must be where the loader finds it (LD_LIBRARY_PATH)", lib.why);
+  if (!found.why[0]) return MOHO_OK;
+  return moho_fail(MOHO_ENODEV, "no transforms on cuda: %s; cuFFT must be where the loader finds it (LD_LIBRARY_PATH)", found.why);
 }
 
 static moho_status failed(cufftResult e, const char *call)

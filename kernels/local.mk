@@ -71,6 +71,7 @@ CLEANFILES += %D%/abi.h
 cuda_sources =
 cuda_sources += %D%/cuda.cu
 cuda_sources += %D%/cuda_host.cu
+cuda_sources += %D%/cuda_library.cu
 cuda_sources += %D%/kirchhoff_cuda.cu
 cuda_sources += %D%/kirchhoff_cuda_tables.cu
 cuda_sources += %D%/kirchhoff_cuda_weights.cu
@@ -94,7 +95,7 @@ cuda_sources += %D%/fft_conv_cuda.cu
 cuda_sources += %D%/fft_grid_cuda.cu
 cuda_sources += %D%/dense_cublas.cu
 libmoho_la_SOURCES += %D%/fft_cufft.cuh
-libmoho_la_SOURCES += %D%/cuda.h %D%/cuda_host.h
+libmoho_la_SOURCES += %D%/cuda.h %D%/cuda_host.h %D%/cuda_library.h
 EXTRA_DIST += %D%/vec_cuda.cuh %D%/axis_cuda.cuh %D%/scan_cuda.cuh %D%/index_cuda.cuh %D%/fft_number_cuda.cuh
 EXTRA_DIST += $(cuda_sources) %D%/cuda_module.c %D%/nocuda.c
 
@@ -120,7 +121,7 @@ $(cuda_objects): %D%/abi.h
 # Where the CPU's bits are wanted, nothing is contracted to fused multiply-adds.
 %D%/vec_cuda.cuo %D%/vec_cuda_reduce.cuo %D%/vec_cuda_axis.cuo %D%/vec_cuda_threshold.cuo %D%/eikonal_cuda.cuo %D%/kirchhoff_cuda_weights.cuo: NVCC_FILE = -fmad=false
 # Where cuFFT and cuBLAS were when this was built, for when the loader does not find them.
-%D%/fft_cufft.cuo %D%/dense_cublas.cuo: NVCC_FILE = -DMOHO_CUDA_LIBDIR='"$(CUDA_LIBDIR)"'
+%D%/cuda_library.cuo: NVCC_FILE = -DMOHO_CUDA_LIBDIR='"$(CUDA_LIBDIR)"'
 -include $(wildcard $(cuda_objects:=.d))
 
 moho-cuda.so: $(cuda_objects)
