@@ -57,7 +57,9 @@ moho_status moho_leaf_zero(moho_lane *on, moho_array *y)
 {
   moho_nd nd;
   const moho_array *v[] = { y };
-  if (moho_array_size(y) == 0) return MOHO_OK;
+  size_t bytes = (size_t)moho_array_size(y) * moho_dtype_size(y->type);
+  if (bytes == 0) return MOHO_OK;
+  if (moho_array_contiguous(y)) return y->ctx->be->zero(y->ctx->dev, on->stream, moho_array_data(y), bytes);
   MOHO_TRY(moho_vec_ready(y->ctx));
   moho_nd_make(&nd, 1, v);
   return y->ctx->be->k->vec->fill(on, &nd, (moho_scalar){ 0, 0 });

@@ -21,8 +21,7 @@ static moho_status zero_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sca
                               const moho_array *x, moho_array *y)
 {
   (void)op, (void)dir, (void)alpha, (void)x;
-  size_t bytes = (size_t)moho_array_size(y) * moho_dtype_size(y->type);
-  return add || bytes == 0 ? MOHO_OK : y->ctx->be->zero(y->ctx->dev, on->stream, moho_array_data(y), bytes);
+  return add ? MOHO_OK : moho_leaf_zero(on, y);
 }
 
 static const moho_param zero_params[] = {
