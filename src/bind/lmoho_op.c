@@ -475,27 +475,20 @@ static int op_apply(lua_State *L)
   return 1;
 }
 
-static int op_todense(lua_State *L)
+/* What an operator makes of itself. */
+static int made_of(lua_State *L, const char *who, moho_status (*make)(moho_op *a, moho_array **m))
 {
-  moho_op *a = lmoho_toop(L, 1, "operator:todense", "self");
+  moho_op *a = lmoho_toop(L, 1, who, "self");
   moho_array **m = lmoho_newarray(L);
   lmoho_origin(L);
-  moho_status st = moho_op_todense(a, m);
+  moho_status st = make(a, m);
   moho_array_origin(NULL);
-  lmoho_check(L, st, "operator:todense");
+  lmoho_check(L, st, who);
   return 1;
 }
 
-static int op_illumination(lua_State *L)
-{
-  moho_op *a = lmoho_toop(L, 1, "operator:illumination", "self");
-  moho_array **d = lmoho_newarray(L);
-  lmoho_origin(L);
-  moho_status st = moho_op_illumination(a, d);
-  moho_array_origin(NULL);
-  lmoho_check(L, st, "operator:illumination");
-  return 1;
-}
+static int op_todense(lua_State *L) { return made_of(L, "operator:todense", moho_op_todense); }
+static int op_illumination(lua_State *L) { return made_of(L, "operator:illumination", moho_op_illumination); }
 
 /* dottest(A, seed, tol): ok, error, tol, forward re, im, adjoint re, im */
 static int op_dottest(lua_State *L)

@@ -162,35 +162,32 @@ static const char *par_text(lua_State *L, int i, const char *key)
   return v;
 }
 
-/* Lists in memory of Lua's, left on the stack; 0 elements: NULL. */
+/* Room for a list's elements in memory of Lua's: list and room are left on the stack. No elements: NULL. */
+static void *par_room(lua_State *L, int i, const char *key, size_t size, int *n)
+{
+  lua_getfield(L, i, key);
+  *n = lua_istable(L, -1) ? (int)lua_objlen(L, -1) : 0;
+  return *n ? lua_newuserdata(L, (size_t)*n * size) : NULL;
+}
+
 static const double *par_numbers(lua_State *L, int i, const char *key, int *n)
 {
-  double *v = NULL;
-  *n = 0;
-  lua_getfield(L, i, key);
-  if (lua_istable(L, -1) && (*n = (int)lua_objlen(L, -1)) > 0) {
-    v = lua_newuserdata(L, (size_t)*n * sizeof *v);
-    for (int k = 0; k < *n; k++) {
-      lua_rawgeti(L, -2, k + 1);
-      v[k] = lua_tonumber(L, -1);
-      lua_pop(L, 1);
-    }
+  double *v = par_room(L, i, key, sizeof *v, n);
+  for (int k = 0; k < *n; k++) {
+    lua_rawgeti(L, -2, k + 1);
+    v[k] = lua_tonumber(L, -1);
+    lua_pop(L, 1);
   }
   return v;
 }
 
 static moho_op **par_ops(lua_State *L, int i, const char *key, const char *who, int *n)
 {
-  moho_op **v = NULL;
-  *n = 0;
-  lua_getfield(L, i, key);
-  if (lua_istable(L, -1) && (*n = (int)lua_objlen(L, -1)) > 0) {
-    v = lua_newuserdata(L, (size_t)*n * sizeof *v);
-    for (int k = 0; k < *n; k++) {
-      lua_rawgeti(L, -2, k + 1);
-      v[k] = lmoho_toop(L, -1, who, key);
-      lua_pop(L, 1);
-    }
+  moho_op **v = par_room(L, i, key, sizeof *v, n);
+  for (int k = 0; k < *n; k++) {
+    lua_rawgeti(L, -2, k + 1);
+    v[k] = lmoho_toop(L, -1, who, key);
+    lua_pop(L, 1);
   }
   return v;
 }
