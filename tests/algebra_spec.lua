@@ -1,14 +1,9 @@
 -- What the algebra makes of operators: chains, sums, stacks, adjoints, factors, lifts, functions; checks, print, no allocation.
 local moho = require "moho"
+local expect = require "expect"
+local fails, close, same = expect.fails, expect.close, expect.same
 
 local dtypes = { "f32", "f64", "c64", "c128" }
-local tol = { f32 = 1e-5, c64 = 1e-5, f64 = 1e-12, c128 = 1e-12 }
-
-local function fails(pattern, f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok, "no error where '" .. pattern .. "' was expected")
-  assert.matches(pattern, tostring(err))
-end
 
 -- an m x n matrix operator with its own values, and vectors for it
 local function matrix(m, n, t, seed)
@@ -25,11 +20,6 @@ local function concat(...)
   end
   return all
 end
-local function close(a, b, t)
-  a, b = a:cpu(), b:cpu()
-  assert.is_true((a - b):norm() <= tol[t] * (a:norm() + 1e-30), tostring(a) .. " differs by " .. (a - b):norm())
-end
-local function same(a, b) assert.equal(0, (a:cpu() - b:cpu()):norm()) end
 
 describe("products", function()
   it("are applied right to left, in one flat chain however they are made", function()

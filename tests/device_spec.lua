@@ -1,18 +1,13 @@
 -- Devices from outside and inside: who opens the CUDA module and who does not, defaults, reasons, exit codes. What holds of a card is
 -- tried where there is one, what holds without on every machine: with CUDA_VISIBLE_DEVICES empty there is none.
 local moho = require "moho"
+local fails = require("expect").fails
 local program = require "program"
 local run, write = program.run, program.write
 
 local built = require("moho.core").why_no "cuda" == nil or not moho.device "cuda" and not select(2, moho.device "cuda"):find("without CUDA", 1, true)
 local card = moho.device "cuda:0" ~= nil
 local NONE = "CUDA_VISIBLE_DEVICES="
-
-local function fails(pattern, f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok, "no error where '" .. pattern .. "' was expected")
-  assert.matches(pattern, tostring(err))
-end
 
 describe("devices", function()
   local dir

@@ -2,8 +2,8 @@
 -- instruction sets, the CPU and the card, bad input.
 local moho = require "moho"
 local program = require "program"
-local ffi = require "ffi"
-ffi.cdef [[ int setenv(const char *, const char *, int); int unsetenv(const char *); ]]
+local parts = require "kirchhoff_parts"
+local isa, kirchhoff, axis, numbers = parts.isa, parts.kirchhoff, parts.axis, parts.numbers
 
 local data = debug.getinfo(1, "S").source:match "^@?(.*)/[^/]*$" .. "/data/"
 -- What the processor hasn't is the next lower one: then a test is done twice. Valgrind has no AVX-512.
@@ -11,10 +11,6 @@ local memcheck = os.getenv "MOHO_MEMCHECK"
 local sets = memcheck and { "generic", "avx2" } or { "generic", "avx2", "avx512" }
 local tolerance = { f32 = 1e-5, f64 = 1e-10 }
 local card = moho.device "cuda:0"
-
-local function isa(name)
-  if name then ffi.C.setenv("MOHO_ISA", name, 1) else ffi.C.unsetenv "MOHO_ISA" end
-end
 
 local function difference(a, b)
   a, b = a:cpu():astype "f64", b:cpu():astype "f64"
@@ -25,26 +21,6 @@ end
 
 local function same_bits(a, b)
   assert.is_true((a - b):norm() == 0)
-end
-
-local function kirchhoff(o, more)
-  local c = { device = "cpu" }
-  for k, v in pairs(o) do c[k] = v end
-  for k, v in pairs(more or {}) do c[k] = v end
-  return moho.kirchhoff(c)
-end
-
--- n values from a, h apart.
-local function axis(n, a, h)
-  local t = {}
-  for i = 1, n do t[i] = a + (i - 1) * h end
-  return t
-end
-
-local function numbers(n, f)
-  local t = {}
-  for i = 1, n do t[i] = f(i) end
-  return t
 end
 
 -- ---- plain sums -------------------------------------------------------------------------------

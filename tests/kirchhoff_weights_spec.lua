@@ -1,8 +1,9 @@
 -- The Kirchhoff operator's weights and apertures: reference values, plain sums in Lua on random cases that mix all options, dot tests,
 -- illumination, solvers on tiny amplitudes, what limits save, the CPU and the card, bad input.
 local moho = require "moho"
-local ffi = require "ffi"
-ffi.cdef [[ int setenv(const char *, const char *, int); int unsetenv(const char *); ]]
+local parts = require "kirchhoff_parts"
+local isa, kirchhoff, axis, numbers = parts.isa, parts.kirchhoff, parts.axis, parts.numbers
+local with = parts.with
 
 local data = debug.getinfo(1, "S").source:match "^@?(.*)/[^/]*$" .. "/data/"
 local memcheck = os.getenv "MOHO_MEMCHECK"
@@ -11,35 +12,10 @@ local tolerance = { f32 = 1e-5, f64 = 1e-10 }
 local card = moho.device "cuda:0"
 local devices = card and { "cpu", "cuda:0" } or { "cpu" }
 
-local function isa(name)
-  if name then ffi.C.setenv("MOHO_ISA", name, 1) else ffi.C.unsetenv "MOHO_ISA" end
-end
-
 local function difference(a, b)
   a, b = a:cpu():astype "f64", b:cpu():astype "f64"
   local n, d = b:norm(), (a - b:reshape(a.shape)):norm()
   return n > 0 and d / n or d
-end
-
-local function with(o, more)
-  local c = {}
-  for k, v in pairs(o) do c[k] = v end
-  for k, v in pairs(more or {}) do c[k] = v end
-  return c
-end
-
-local function kirchhoff(o, more) return moho.kirchhoff(with(with({ device = "cpu" }, o), more)) end
-
-local function axis(n, a, h)
-  local t = {}
-  for i = 1, n do t[i] = a + (i - 1) * h end
-  return t
-end
-
-local function numbers(n, f)
-  local t = {}
-  for i = 1, n do t[i] = f(i) end
-  return t
 end
 
 -- ---- plain sums ---------------------------------------------------------------------------------

@@ -1,24 +1,14 @@
 -- Memory and transfers of a device: what crosses and how often the host waits, page-locked memory, arrays on a lift's far side, the pool,
 -- and failures. On a CUDA device, or on the one of tests/lag.c (lag_spec runs this file there).
 local moho = require "moho"
+local expect = require "expect"
+local fails, close, same = expect.fails, expect.close, expect.same
 local program = require "program"
 local ffi = require "ffi"
 
 local device, none = moho.device "cuda:0"
 local lag = device and moho.devices()[2].about:match "lags" ~= nil
 local dtypes = { "f32", "f64", "c64", "c128" }
-local tol = { f32 = 1e-5, c64 = 1e-5, f64 = 1e-12, c128 = 1e-12 }
-
-local function fails(pattern, f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok, "no error where '" .. pattern .. "' was expected")
-  assert.matches(pattern, tostring(err))
-end
-local function close(a, b, t)
-  a, b = a:cpu(), b:cpu()
-  assert.is_true((a - b):norm() <= tol[t] * (a:norm() + 1e-30), tostring(a) .. " differs by " .. (a - b):norm())
-end
-local function same(a, b) assert.equal(0, (a:cpu() - b:cpu()):norm()) end
 
 -- What f does to the device's counters.
 local function cost(f)
