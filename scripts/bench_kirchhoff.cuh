@@ -257,6 +257,12 @@ __device__ static double weight(const view &m, int64_t i, int64_t s, int64_t r)
   return legs * taper(m.amin, m.amax, q);
 }
 
+/* Where point i falls in trace t, and with what weight; false: nowhere. */
+__device__ static bool meets(const view &m, int64_t i, int64_t t, int *k, double *f, double *w)
+{
+  return where(m, i, m.is[t], m.ir[t], k, f) && (*w = weight(m, i, m.is[t], m.ir[t])) != 0;
+}
+
 /* A thread a trace, that goes through all points; a thread a point, that goes through all traces. */
 __global__ void reference_forward(view m, const double *x, double *y)
 {
@@ -265,7 +271,7 @@ __global__ void reference_forward(view m, const double *x, double *y)
   for (int64_t i = 0; i < m.ni; i++) {
     int k;
     double f, w;
-    if (!where(m, i, m.is[t], m.ir[t], &k, &f) || !(w = weight(m, i, m.is[t], m.ir[t]))) continue;
+    if (!meets(m, i, t, &k, &f, &w)) continue;
     y[t * m.nt + k] += w * (1 - f) * x[i];
     if (k + 1 < m.nt) y[t * m.nt + k + 1] += w * f * x[i];
   }
@@ -279,7 +285,7 @@ __global__ void reference_adjoint(view m, const double *x, double *y)
   for (int64_t t = 0; t < m.traces; t++) {
     int k;
     double f, w;
-    if (!where(m, i, m.is[t], m.ir[t], &k, &f) || !(w = weight(m, i, m.is[t], m.ir[t]))) continue;
+    if (!meets(m, i, t, &k, &f, &w)) continue;
     sum += w * ((1 - f) * x[t * m.nt + k] + (k + 1 < m.nt ? f * x[t * m.nt + k + 1] : 0));
   }
   y[i] = sum;
@@ -294,7 +300,7 @@ __global__ void reference_light(view m, const double *e, double *y)
   for (int64_t t = 0; t < m.traces; t++) {
     int k;
     double f, w;
-    if (!where(m, i, m.is[t], m.ir[t], &k, &f) || !(w = weight(m, i, m.is[t], m.ir[t]))) continue;
+    if (!meets(m, i, t, &k, &f, &w)) continue;
     sum += w * w * ((1 - f) * (1 - f) * e[k] + 2 * f * (1 - f) * e[m.nt + 1 + k] + f * f * e[k + 1]);
   }
   y[i] = sum;
