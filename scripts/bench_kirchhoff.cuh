@@ -209,7 +209,7 @@ __device__ static void ray(const view &m, const double *t, int n, int64_t i, int
     g[a] = hi > lo ? (t[hi * n + k] - t[lo * n + k]) / ((double)((hi - lo) / step) * m.d[a]) : 0;
     square += g[a] * g[a];
   }
-  for (int a = 0; a < 3; a++) g[a] = square > 0 ? g[a] / sqrt(square) : a == 2;
+  for (int a = 0; a < 3; a++) g[a] = square == 0 ? a == 2 : g[a] / sqrt(square); /* NaN beside gaps stays NaN */
 }
 
 __device__ static double amplitude(const view &m, const double *at, int n, int64_t i, int64_t k)
