@@ -483,6 +483,25 @@ describe("memory", function()
     assert.is_true(moho.mem("cpu").cached < 4000000)
   end)
 
+  it("of dropped arrays is found for what a copy makes on its way", function()
+    local n = 2 ^ 20
+    for _, where in ipairs{ "cpu", moho.device "cuda:0" } do
+      local a = moho.arange{ n = n, dtype = "f32", device = where }
+      local back = a:slice(n .. ":1:-1")
+      collectgarbage() collectgarbage()
+      moho.mem.trim(where)
+      moho.mem.limit(moho.mem(where).live + 6 * n, where)          -- one of 4 n bytes fits, two do not
+      local ok, why = pcall(function()
+        moho.zeros{ shape = n, device = where }
+        a:assign(back)                                             -- they overlap
+      end)
+      moho.mem.limit(0, where)
+      assert.is_true(ok, why)
+      assert.equal(n - 1, a:at(1))
+      assert.equal(0, a:at(n))
+    end
+  end)
+
   it("stays under a limit while arrays are dropped, and says what is held when it can't", function()
     moho.mem.limit(256 * 2 ^ 20, "cpu")
     for _ = 1, 200 do moho.zeros{ shape = { 2 ^ 22 }, device = "cpu" } end      -- 16 MiB each

@@ -48,8 +48,12 @@ int lmoho_complex_ready(lua_State *L);
 void lmoho_origin(lua_State *L);                                               /* the user's line, for memory messages */
 /* Runs the collector when the arrays of a device, with `bytes` more, have grown by its budget since it last ran. */
 void lmoho_drive(lua_State *L, moho_ctx *c, size_t bytes);
+/* Arrays that the script has dropped may hold the memory that is missing: collects, and tells whether to try again. */
+bool lmoho_again(lua_State *L, moho_status st);
 /* Memory for an array, with the collector driven by what arrays hold, and one more try after a full collection. */
 void lmoho_alloc(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, bool zero, const char *who, moho_array **a);
+/* moho_array_copy, whose conversions take memory of their own, with one more try likewise. */
+void lmoho_copy(lua_State *L, const moho_array *from, moho_array *to, const char *who);
 /* A device name, or nil for the default device. The reference stays with the registry. */
 moho_ctx *lmoho_toctx(lua_State *L, int i, const char *who);
 moho_ctx *lmoho_cpu(lua_State *L);

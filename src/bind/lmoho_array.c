@@ -184,7 +184,7 @@ moho_array *lmoho_fromtable(lua_State *L, int i, const char *who, const char *dt
   }
   moho_array **b = lmoho_newarray(L);
   lmoho_alloc(L, lmoho_cpu(L), want, &s, false, who, b);
-  lmoho_check(L, moho_array_copy(*a, *b), who);
+  lmoho_copy(L, *a, *b, who);
   lua_remove(L, -2);
   return *b;
 }
@@ -220,7 +220,8 @@ static int array_totable(lua_State *L)
   moho_array *a = lmoho_toarray(L, 1, "array:totable", "self");
   if (!moho_ctx_is_host(a->ctx)) {
     moho_array **h = lmoho_newarray(L);
-    lmoho_check(L, moho_array_to(a, lmoho_cpu(L), a->type, h), "array:totable");
+    lmoho_alloc(L, lmoho_cpu(L), a->type, &a->shape, false, "array:totable", h);
+    lmoho_copy(L, a, *h, "array:totable");
     a = *h;
   }
   push_nested(L, a, 0, 0);
@@ -318,7 +319,7 @@ static int array_to(lua_State *L)
   }
   moho_array **b = lmoho_newarray(L);
   lmoho_alloc(L, c, t, &a->shape, false, who, b);
-  lmoho_check(L, moho_array_copy(a, *b), who);
+  lmoho_copy(L, a, *b, who);
   for (int i = 0; a->axes && i < a->shape.n; i++) lmoho_check(L, moho_array_axis(*b, i, &a->axes[i]), who);
   return 1;
 }
@@ -338,7 +339,7 @@ static int array_assign(lua_State *L)
     return lmoho_error(L, "array:assign", "the array is on %s, the values are on %s; use values:to(\"%s\")", moho_ctx_name(a->ctx), moho_ctx_name(b->ctx), moho_ctx_name(a->ctx));
   if (moho_array_repeats(a)) return lmoho_error(L, "array:assign", "the array is a view that repeats its elements; assign to a:copy()");
   b = lmoho_broadcast(L, b, &a->shape, "array:assign");
-  lmoho_check(L, moho_array_copy(b, a), "array:assign");
+  lmoho_copy(L, b, a, "array:assign");
   lua_settop(L, 1);
   return 1;
 }
@@ -446,7 +447,7 @@ static int array_newindex(lua_State *L)
   moho_array *row = push_row(L, a, i, "a[i] = v");
   if (lmoho_isarray(L, 3)) {
     moho_array *v = lmoho_toarray(L, 3, "a[i] = v", "v");
-    lmoho_check(L, moho_array_copy(lmoho_broadcast(L, v, &row->shape, "a[i] = v"), row), "a[i] = v");
+    lmoho_copy(L, lmoho_broadcast(L, v, &row->shape, "a[i] = v"), row, "a[i] = v");
   } else {
     lmoho_check(L, moho_array_fill(row, lmoho_toscalar(L, 3, "a[i] = v", "v")), "a[i] = v");
   }

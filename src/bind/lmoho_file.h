@@ -10,9 +10,6 @@
 /* A whole number from argument i. */
 int64_t lmoho_toint(lua_State *L, int i, const char *who, const char *arg);
 
-/* Arrays that the script has dropped may hold the memory that is missing: collects, and tells whether to try again. */
-bool lmoho_again(lua_State *L, moho_status st);
-
 /* The only value of the array on top of the stack, in its place. */
 void lmoho_asnumber(lua_State *L, const moho_array *a, const char *who);
 

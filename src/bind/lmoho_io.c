@@ -12,14 +12,6 @@ int64_t lmoho_toint(lua_State *L, int i, const char *who, const char *arg)
   return (int64_t)v;
 }
 
-bool lmoho_again(lua_State *L, moho_status st)
-{
-  if (st != MOHO_ENOMEM) return false;
-  lua_gc(L, LUA_GCCOLLECT, 0);
-  moho_ctx_trim(lmoho_cpu(L));
-  return true;
-}
-
 void lmoho_asnumber(lua_State *L, const moho_array *a, const char *who)
 {
   static const int64_t zeros[MOHO_MAXDIM];

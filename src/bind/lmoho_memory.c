@@ -56,6 +56,14 @@ void lmoho_drive(lua_State *L, moho_ctx *c, size_t bytes)
   set_mark(b, &m);
 }
 
+bool lmoho_again(lua_State *L, moho_status st)
+{
+  if (st != MOHO_ENOMEM) return false;
+  lua_gc(L, LUA_GCCOLLECT, 0);
+  lua_gc(L, LUA_GCCOLLECT, 0);          /* for what the finalisers of the first let go; the pool gives back by itself */
+  return true;
+}
+
 void lmoho_alloc(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, bool zero, const char *who, moho_array **a)
 {
   int64_t size;
@@ -63,12 +71,16 @@ void lmoho_alloc(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, b
   lmoho_drive(L, c, (size_t)size * moho_dtype_size(t));
   lmoho_origin(L);
   moho_status st = zero ? moho_array_zeros(c, t, s, a) : moho_array_new(c, t, s, a);
-  /* the second time for what the finalisers of the first let go */
-  for (int i = 0; i < 2 && st == MOHO_ENOMEM; i++) {
-    lua_gc(L, LUA_GCCOLLECT, 0);
-    moho_ctx_trim(c);
-    st = zero ? moho_array_zeros(c, t, s, a) : moho_array_new(c, t, s, a);
-  }
+  if (lmoho_again(L, st)) st = zero ? moho_array_zeros(c, t, s, a) : moho_array_new(c, t, s, a);
+  moho_array_origin(NULL);
+  lmoho_check(L, st, who);
+}
+
+void lmoho_copy(lua_State *L, const moho_array *from, moho_array *to, const char *who)
+{
+  lmoho_origin(L);
+  moho_status st = moho_array_copy(from, to);
+  if (lmoho_again(L, st)) st = moho_array_copy(from, to);
   moho_array_origin(NULL);
   lmoho_check(L, st, who);
 }

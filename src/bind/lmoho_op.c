@@ -91,7 +91,7 @@ static int run_callback(lua_State *L)
   /* a result that is another array is copied into y: both styles of writing the function work */
   if (lmoho_isarray(L, -1)) {
     moho_array *r = lmoho_toarray(L, -1, "func", "result");
-    if (r != y) lmoho_check(L, moho_array_copy(r, (moho_array *)y), "func");
+    if (r != y) lmoho_copy(L, r, (moho_array *)y, "func");
   }
   return 0;
 }
@@ -364,11 +364,7 @@ static int op_classes(lua_State *L)
 static void apply(lua_State *L, moho_op *a, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y, const char *who)
 {
   moho_status st = moho_op_apply(a, NULL, dir, alpha, add, x, y);
-  if (st == MOHO_ENOMEM) {
-    lua_gc(L, LUA_GCCOLLECT, 0);
-    lua_gc(L, LUA_GCCOLLECT, 0);
-    st = moho_op_apply(a, NULL, dir, alpha, add, x, y);
-  }
+  if (lmoho_again(L, st)) st = moho_op_apply(a, NULL, dir, alpha, add, x, y);
   lmoho_check(L, st, who);
 }
 

@@ -327,13 +327,8 @@ static int solve(lua_State *L)
   moho_solution *s = new_solution(L);
   lmoho_origin(L);
   moho_status st = moho_solve(method, a, y, x0, &par, s);
-  if (st == MOHO_ENOMEM && s->nhistory == 0) { /* before the loop: once more, after what Lua forgot has gone */
-    lua_gc(L, LUA_GCCOLLECT, 0);
-    lua_gc(L, LUA_GCCOLLECT, 0);
-    moho_ctx_trim(a->dom_ctx);
-    moho_ctx_trim(a->ran_ctx);
-    st = moho_solve(method, a, y, x0, &par, s);
-  }
+  /* before the loop: once more, after what Lua forgot has gone */
+  if (s->nhistory == 0 && lmoho_again(L, st)) st = moho_solve(method, a, y, x0, &par, s);
   moho_array_origin(NULL);
   wipe(&w);
   if (st || (s->reason == MOHO_INTERRUPTED && !keep)) {
