@@ -8,6 +8,7 @@ dist_examples_DATA += %D%/poststack.lua
 dist_examples_DATA += %D%/interpolation_fk.lua
 dist_examples_DATA += %D%/denoise_tv.lua
 dist_examples_DATA += %D%/lsm_weights.lua
+dist_examples_DATA += %D%/lsm_marmousi.lua
 dist_examples_DATA += %D%/travel_times.lua
 
 examplesembeddir = $(examplesdir)/embed

@@ -35,6 +35,7 @@ specs += %D%/checkpoint_spec.lua
 specs += %D%/plot_spec.lua
 specs += %D%/kirchhoff_spec.lua
 specs += %D%/eikonal_spec.lua
+specs += %D%/examples_spec.lua
 specs += %D%/kirchhoff_weights_spec.lua
 specs += %D%/lift_spec.lua
 specs += %D%/lag_spec.lua

@@ -23,11 +23,13 @@ local function answer(command)
   return line
 end
 
+function program.absolute(path) return answer("readlink -f " .. program.quote(path)) end
+
 --- The path of a program of the build, absolute; nil when it is not there. The host that runs the specs stands in for
 --- `moho`.
 function program.path(name)
   local built = (os.getenv "top_builddir" or ".") .. "/" .. name
-  if program.readable(built) then return answer("readlink -f " .. program.quote(built)) end
+  if program.readable(built) then return program.absolute(built) end
   local running = answer "readlink /proc/$PPID/exe"
   if name == "moho" then return running end
   local beside = running:match "^(.*)/" .. "/" .. name
