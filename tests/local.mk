@@ -26,6 +26,7 @@ specs += %D%/lsm_spec.lua
 specs += %D%/host_spec.lua
 specs += %D%/io_spec.lua
 specs += %D%/repl_spec.lua
+specs += %D%/complete_spec.lua
 specs += %D%/ops_spec.lua
 specs += %D%/ops_axis_spec.lua
 specs += %D%/signal_spec.lua

@@ -4,6 +4,7 @@
  *   expect TEXT    waits until TEXT comes, behind what was matched before
  *   refuse TEXT    TEXT must not have come since the last match
  *   pause SECONDS
+ *   size ROWS COLUMNS      of the terminal from now on
  *   signal N       sends signal N to the program
  *   exit CODE      waits for the end; 128 + N for signal N
  *
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -113,6 +115,23 @@ static size_t unescape(char *s)
   return (size_t)(out - start);
 }
 
+/* Reads what comes meanwhile: a program that echoes a long text would otherwise wait for us, and we for it. */
+static bool type(const char *s, size_t n)
+{
+  double until = now() + patience;
+  while (n > 0 && now() < until) {
+    struct pollfd p = {.fd = master, .events = POLLIN | POLLOUT};
+    if (poll(&p, 1, 100) <= 0) continue;
+    if (p.revents & POLLIN) gather(0);
+    if (!(p.revents & POLLOUT)) continue;
+    ssize_t put = write(master, s, n < 64 ? n : 64);
+    if (put < 0) return false;
+    s += put;
+    n -= (size_t)put;
+  }
+  return n == 0;
+}
+
 static void leave(int code)
 {
   double until = now() + patience;
@@ -142,7 +161,7 @@ static void obey(char *line)
   if (!*line || *line == '#') return;
   if (strcmp(line, "send") == 0) {
     size_t n = unescape(arg);
-    if (write(master, arg, n) != (ssize_t)n) fail("could not send", arg);
+    if (!type(arg, n)) fail("could not send", arg);
   } else if (strcmp(line, "expect") == 0) {
     unescape(arg);
     expect(arg);
@@ -153,6 +172,12 @@ static void obey(char *line)
     double until = now() + atof(arg);
     while (now() < until && gather(20)) {
     }
+  } else if (strcmp(line, "size") == 0) {
+    struct winsize size = {0};
+    char *columns;
+    size.ws_row = (unsigned short)strtol(arg, &columns, 10);
+    size.ws_col = (unsigned short)strtol(columns, NULL, 10);
+    ioctl(master, TIOCSWINSZ, &size);
   } else if (strcmp(line, "signal") == 0) {
     kill(child, atoi(arg));
   } else if (strcmp(line, "exit") == 0) {

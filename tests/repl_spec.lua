@@ -65,8 +65,21 @@ describe("on a terminal", function()
         talk(rest)
       end)
     end
-    test("twice ends the program with 130 when the first is not answered", function()
-      talk { P, "send print('g'..'o') " .. deaf .. "\\n", "expect go", "pause 0.3", C, "pause 0.3", C, "exit 130" }
+    test("again and again ends the program with 130 when the first is not answered, after a warning", function()
+      talk { P, "send print('g'..'o') " .. deaf .. "\\n", "expect go", "pause 0.3", C, C, C, "pause 1.2", C, "expect once more ends the program",
+        "pause 0.5", C, "exit 130" }
+    end)
+    for name, code in pairs {
+      ["at the prompt"] = "", ["in a loop"] = "print('g'..'o') while true do end", ["in a native wait"] = "print('g'..'o') require'moho.host'.sleep(100)",
+      ["in a solver"] = "print('g'..'o') " .. solve:format "",
+    } do
+      test("three times in a row leaves the prompt alive, " .. name, function()
+        talk { P, "send d = {} " .. problem .. "\\n", P, "send " .. code .. (code ~= "" and "\\n" or ""), code ~= "" and "expect go" or "pause 0.1", "pause 0.2",
+          "send \\x03\\x03\\x03", "pause 0.3", C, C, C, "pause 0.3", "send 'still ' .. 'alive'\\n", 'expect "still alive"', P, D, "exit 0" }
+      end)
+    end
+    test("drops no character that comes behind it", function()
+      talk { P, "send junk", "pause 0.1", C, "pause 0.05", "send 40+2\\n", "expect 42\\r\\n", P, D, "exit 0" }
     end)
     test("in a solver gives its iterate back", function()
       talk { P, "send d = {} " .. problem .. "\\n", P,
@@ -81,6 +94,12 @@ describe("on a terminal", function()
         "expect 6*7", "send \\n", "expect 42\\r\\n", P, D, "exit 0" }
       talk { state = "h1", P, "send \\e[A", "expect 6*7", "send \\n", "expect 42\\r\\n", P, D, "exit 0" }
       assert.equal("1\n6*7\n", program.slurp(dir .. "/h1/moho/history"):gsub("^6%*7\n", ""))
+    end)
+    test("takes a command of several lines as one", function()
+      talk { state = "h3", P, "send for i = 1, 2 do\\n", M, "send print('n' .. i)\\n", M, "send end\\n", "expect n2", P, "send 5\\n", "expect 5\\r\\n", P,
+        "send \\e[A\\e[A\\n", "expect n1\\r\\nn2\\r\\n", P, D, "exit 0" }
+      assert.equal("5\nfor i = 1, 2 do\30print('n' .. i)\30end\n", program.slurp(dir .. "/h3/moho/history"):gsub("^for[^\n]*\n", ""))
+      talk { state = "h3", P, "send \\e[A\\n", "expect n1\\r\\nn2\\r\\n", P, D, "exit 0" }
     end)
     test("keeps 5000 lines, none twice", function()
       local lines = {}
@@ -98,6 +117,113 @@ describe("on a terminal", function()
       talk { env = "MOHO_HISTORY=" .. dir .. "/own", P, "send 8*8\\n", "expect 64", P, D, "exit 0" }
       assert.equal("8*8\n", program.slurp(dir .. "/own"))
       talk { env = "MOHO_HISTORY=/dev/full/none", P, "send 8*8\\n", "expect 64", P, D, "exit 0" }
+    end)
+  end)
+
+  describe("TAB", function()
+    test("completes names, fields, methods, named arguments", function()
+      talk { P, "send moho.kirchh\\t", "expect off", C, P, "send g = moho.rng(1)\\n", P, "send g:nor\\t", "expect mal", C, P,
+        "send moho.kirchhoff{wavc\\t", "expect enter = ", C, P, "send whi\\t", "expect le", C, P, D, "exit 0" }
+    end)
+    test("shows the choice, and the line again", function()
+      talk { P, "send moho.kirchhoff{wav\\t", "expect wav        wavcenter  wavfilter\\r\\n", "expect moho.kirchhoff{wav", C, P, D, "exit 0" }
+    end)
+    test("completes file names, in quotes", function()
+      program.write("folder/some_traces.sgy", "x")
+      talk { P, "send f = 'fol\\t", "expect der/", "send some\\t", "expect _traces.sgy'", "send \\n", P, "send f\\n", "expect \"folder/some_traces.sgy\"", P, D, "exit 0" }
+    end)
+    test("indents an empty line", function()
+      talk { P, "send function f()\\n", M, "send \\treturn 7\\n", M, "send end\\n", P, "send f()\\n", "expect 7\\r\\n", P, D, "exit 0" }
+    end)
+    test("does nothing where nothing fits", function()
+      talk { P, "send '\\t\\t", "pause 0.1", C, P, "send zzz.\\t\\t", "pause 0.1", C, P, "send 1\\t\\n", "expect 1\\r\\n", P, D, "exit 0" }
+    end)
+  end)
+
+  describe("a pasted block", function()
+    local block = "send \\e[200~local a = 20\\r\\r\\n\\tif a then\\r  b = a + 1\\rend\\r\\e[201~"
+    test("runs as one command, when Enter is pressed", function()
+      talk { P, block, "pause 0.1", "refuse moho> ", "send \\n", P, "send b\\n", "expect 21\\r\\n", P, "send \\e[A\\e[A\\n", P, D, "exit 0" }
+    end)
+    test("can be dropped", function() talk { P, block, C, P, "send b == nil\\n", "expect true\\r\\n", P, D, "exit 0" } end)
+    test("may stand in a line, and hold control characters", function()
+      talk { P, "send x = 1\\e[200~2\\x03\\x01\\e[201~3\\n", P, "send x\\n", "refuse 13", "expect 1", P, D, "exit 0" }
+      talk { P, "send y = 'a\\e[200~\\x07b\\e[201~c'\\n", P, "send y\\n", 'expect "abc"', P, D, "exit 0" }
+    end)
+    test("without marks is lines that are typed", function()
+      talk { P, "send u = 1\\nfor i = 1, 3 do\\nu = u * 2\\nend\\nu\\n", "expect 8\\r\\n", P, D, "exit 0" }
+    end)
+  end)
+
+  describe("lines", function()
+    test("of 10,000 characters are edited, run and remembered", function()
+      local long = "x = " .. ("1 + "):rep(2498) .. "10"
+      talk { state = "long", P, "send " .. long .. "\\n", P, "send x\\n", "expect 2508\\r\\n", P, "send x = 0\\n", P,
+        "send \\e[A\\e[A\\e[A\\n", P, "send x\\n", "expect 2508\\r\\n", P, D, "exit 0" }
+      assert.equal(10000 - 2, #long)
+      talk { P, "send \\e[200~" .. long .. "\\e[201~\\n", P, "send x\\n", "expect 2508\\r\\n", P, D, "exit 0" }
+    end)
+    test("of UTF-8 are edited by characters", function()
+      talk { env = "LC_ALL=C.UTF-8", P, "send s = '\\xc3\\xa4\\xe6\\xb7\\xb1\\x7f'\\n", P, "send #s, s\\n", "expect 2\\t\"\\xc3\\xa4\"", P, D, "exit 0" }
+    end)
+    test("survive a change of the terminal's size", function()
+      talk { P, "send x = 40", "size 10 60", "pause 0.1", "send  + 2\\n", P, "send x\\n", "expect 42\\r\\n", P, "size 24 200", "send x + 1\\n",
+        "expect 43\\r\\n", P, D, "exit 0" }
+    end)
+  end)
+
+  describe("the session", function()
+    test("has the last results", function()
+      talk { P, "send 11\\n", "expect 11\\r\\n", P, "send 22\\n", P, "send 33;\\n", P, "send {_, _1, _2}\\n", "expect table", P,
+        "send unpack(_)\\n", "expect 33\\t22\\t11\\r\\n", P, D, "exit 0" }
+    end)
+    test("tells how long a slow command took", function()
+      talk { P, "send require'moho.host'.sleep(0.7)\\n", "expect (0.7", "expect  s)", P, "send 1\\n", "refuse  s)", P, D, "exit 0" }
+    end)
+    test("lists its variables", function()
+      talk { args = { "-q", "-d", "cpu" }, P, "send a = moho.ones{shape={3, 5}} name = 'Marmousi'\\n", P, "send who()\\n", "expect a     array f32  (3, 5)      60 B  cpu",
+        "expect name  string     \"Marmousi\"", "expect arrays: 60 B", P, D, "exit 0" }
+    end)
+    test("answers questions", function()
+      talk { P, "send ? ricker\\n", "expect moho.ricker(t, f0)", P, "send K = moho.identity{dims=3}\\n", P, "send ?K\\n", "expect moho.identity", P,
+        "send ? nonsense\\n", "expect nothing about string", P, "send ?\\n", "expect operators", P, D, "exit 0" }
+    end)
+    test("reloads a module whose file changed", function()
+      program.write("mine.lua", "return { f = function() return 'old' end }")
+      talk { P, "send m = require 'mine'\\n", P, "send m.f()\\n", 'expect "old"', P,
+        "send f = io.open('mine.lua', 'w') f:write[[return { f = function() return 'new' end }]] f:close()\\n", P,
+        "send reload 'mine' == m, m.f()\\n", 'expect true\\t"new"', P,
+        "send f = io.open('mine.lua', 'w') f:write[[return {]] f:close()\\n", P, "send reload 'mine'\\n", "expect reload: error loading module 'mine'", P,
+        "send m.f()\\n", 'expect "new"', P, "send reload 'moho'\\n", "expect part of the program", P, D, "exit 0" }
+    end)
+    test("edits the last command in the user's editor", function()
+      local editor = program.write("ed.sh", "#!/bin/sh\nsed -i s/11/31/ \"$1\"\n")
+      talk { env = "VISUAL='sh " .. editor .. "'", P, "send x = 11\\n", P, "send edit()\\n", P, "send x\\n", "expect 31\\r\\n", P, D, "exit 0" }
+      talk { env = "VISUAL=false", P, "send x = 11\\n", P, "send edit()\\n", "expect nothing was run", P, D, "exit 0" }
+    end)
+    test("begins with the user's own names", function()
+      program.write("conf/moho/init.lua", "twice = function(x) return 2 * x end")
+      talk { env = "XDG_CONFIG_HOME=" .. dir .. "/conf", P, "send twice(21)\\n", "expect 42", P, "send who()\\n", "expect twice", P, D, "exit 0" }
+      program.write("conf2/moho/init.lua", "error 'oops'")
+      talk { env = "XDG_CONFIG_HOME=" .. dir .. "/conf2", "expect oops", P, D, "exit 0" }
+    end)
+    test("is coloured on a terminal, unless NO_COLOR says no", function()
+      talk { "expect \\e[1;32mmoho> ", "send error 'no'\\n", "expect \\e[31mprompt:1: no\\e[0m", P, D, "exit 0" }
+      talk { env = "NO_COLOR=1", "refuse \\e[1;32m", P, "send error 'no'\\n", "refuse \\e[31m", "expect prompt:1: no\\r\\n", P, D, "exit 0" }
+      talk { args = { "-q", "--color=never" }, P, "send error 'no'\\n", "refuse \\e[31m", "expect prompt:1: no\\r\\n", P, D, "exit 0" }
+      talk { env = "MOHO_COLOR=never", "refuse \\e[1;32m", P, D, "exit 0" }
+    end)
+    test("fits help into 60 columns", function()
+      talk { "size 24 60", P, "send help 'ricker'\\n", P, D, "exit 0" }
+      local _, out = program.run { before = ptyrun, input = "size 24 60\nexpect moho> \nsend help 'lsqr'\\n\nexpect moho> \nsend \\x04\nexit 9\n", "-q" }
+      local lines = 0
+      for line in out:match("help 'lsqr'\n(.*)"):gmatch "[^\n]+" do
+        line = line:gsub("<1b>%[%??%d*%a", "")
+        if line:find "^moho> " then break end
+        lines = lines + 1
+        assert.is_true(#line <= 60, line)
+      end
+      assert.is_true(lines > 30, out)
     end)
   end)
 

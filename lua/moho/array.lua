@@ -346,14 +346,9 @@ method{ name = "array:dlpack", help = "The array for another library, without a 
           return ffi.cast(is_versioned and "struct DLManagedTensorVersioned *" or "struct DLManagedTensor *", core.to_dlpack(a, is_versioned))
         end }
 
-local names
 function methods.__missing(a, key)
   if key == "axes" then return axes(a) end
-  if not names then
-    names = { "shape", "ndim", "size", "nbytes", "dtype", "device", "axes", "contiguous" }
-    for n in pairs(methods) do if n:sub(1, 2) ~= "__" then names[#names + 1] = n end end
-  end
-  schema.fail("array", "no field or method '%s'%s", tostring(key), schema.suggest(tostring(key), names))
+  schema.fail("array", "no field or method '%s'%s", tostring(key), schema.suggest(tostring(key), schema.members "array"))
 end
 
 methods.__tostring = show.array_line

@@ -108,9 +108,7 @@ local elsewhere = { matvec = "A * x", rmatvec = "A.H * x", matmat = "A:apply_col
 function methods.__missing(_, key)
   if elsewhere[key] then schema.fail("operator", "no field or method '%s'; write %s", key, elsewhere[key]) end
   if key == "name" or key == "dtype" or key == "dtyped" then return nil end
-  local names = { "H", "T", "dims", "dimsd", "shape", "dtype", "dtyped", "device", "deviced", "title", "class", "name" }
-  for n in pairs(methods) do if n:sub(1, 2) ~= "__" then names[#names + 1] = n end end
-  schema.fail("operator", "no field or method '%s'%s", tostring(key), schema.suggest(tostring(key), names))
+  schema.fail("operator", "no field or method '%s'%s", tostring(key), schema.suggest(tostring(key), schema.members "operator"))
 end
 core.op_methods(methods)
 M.operator_methods = methods

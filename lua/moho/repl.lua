@@ -1,6 +1,15 @@
 -- The prompt: reads commands of one or more lines, runs them so that Ctrl-C stops them, echoes what bare expressions
 -- give.
 local host = require "moho.host"
+local complete = require "moho.complete"
+local prompt = require "moho.prompt"
+local kind_of = require("moho.schema").kind_of
+
+-- What plain Lua has, and arg: not the user's.
+local standard = { arg = true, bit = true, jit = true }
+for name in ("_G _VERSION assert collectgarbage coroutine debug dofile error gcinfo getfenv getmetatable io ipairs load loadfile loadstring math " ..
+  "module newproxy next os package pairs pcall print rawequal rawget rawset require select setfenv setmetatable string table tonumber tostring " ..
+  "type unpack xpcall rawlen"):gmatch "%S+" do standard[name] = true end
 
 local MAIN, MORE, SLOW = "moho> ", "..> ", 0.5
 local CHUNK = "=prompt"
@@ -65,12 +74,26 @@ local function complain(message)
   if message == nil then return end
   -- A traceback of the prompt's own line alone says nothing that the message does not.
   message = message:gsub("\nstack traceback:\n\tprompt:%d+: in main chunk$", "")
+  if host.colour "err" then message = message:gsub("^[^\n]*", "\27[31m%0\27[0m") end
   io.stderr:write(message, "\n")
+end
+
+-- _ is the last result, _1 to _9 those before it. Together the older ones keep no more than so much memory alive.
+local EARLIER, KEEP = 9, 256 * 2 ^ 20
+local function remember(v)
+  local total = 0
+  for i = EARLIER, 1, -1 do rawset(_G, "_" .. i, rawget(_G, i > 1 and "_" .. i - 1 or "_")) end
+  rawset(_G, "_", v)
+  for i = 1, EARLIER do
+    local old = rawget(_G, "_" .. i)
+    if kind_of(old) == "array" and not old.freed then total = total + old.nbytes end
+    if total > KEEP then rawset(_G, "_" .. i, nil) end
+  end
 end
 
 local function evaluate(f, echo)
   local function keep(n, ...)
-    if n > 0 then rawset(_G, "_", (...)) end
+    if n > 0 and (...) ~= nil then remember((...)) end
     if echo and n > 0 then show(n, ...) end
   end
   keep(f())
@@ -89,35 +112,82 @@ local function execute(f, echo)
   if took > SLOW then io.stderr:write(("(%.2f s)\n"):format(took)) end
 end
 
---- Reads until a command is whole. Gives the text, or nil and "eof" or "terminate".
+-- "? kirchhoff" and "?": help of a name, or of what a variable holds.
+local function asked(line)
+  local topic = line:match("^%s*%?%s*(.-)%s*$")
+  if not topic then return nil end
+  return function()
+    local help, manual = require "moho.help", require "moho.manual"
+    if topic == "" then help() return 0 end
+    if manual.find(topic) then help(topic) return 0 end
+    local v = complete.value(topic)
+    help(v ~= nil and (manual.find(v) or type(v) == "userdata") and v or topic)
+    return 0
+  end
+end
+
+--- Reads until a command is whole. Gives the function and whether it echoes; false and a message; or nil and "eof" or
+--- "terminate", and what there was of a command.
+local pending = ""                          -- the lines before the one that is read, for completion
 local function read_command()
   local text
   while true do
+    pending = text and text .. "\n" or ""
     local line, why = host.readline(text and MORE or MAIN)
     if not line then
-      if why == "interrupt" then
-        text = nil                      -- the line or the buffer is dropped
-      else
-        return nil, why, text
-      end
+      if why ~= "interrupt" then return nil, why, text end
+      text = nil                            -- the line or the buffer is dropped
     elseif text or line:find("%S") then
-      host.remember(line)
+      local help = not text and asked(line)
+      if help then
+        host.remember(line)
+        return help, false
+      end
       text = text and text .. "\n" .. line or line
       local f, message, more = compile(text)
-      if f then return f, message end
-      if not more then return false, message end
+      if f or not more then
+        host.remember(text)
+        if f and not text:find("^%s*edit%s*%(") then prompt.last = text end
+        return f or false, message
+      end
     end
   end
 end
 
+-- $XDG_CONFIG_HOME/moho/init.lua: the user's own names at the prompt. Scripts do not see it.
+local function user_file()
+  local home = os.getenv "HOME"
+  local config = os.getenv "XDG_CONFIG_HOME" or (home and home .. "/.config")
+  local path = config and config .. "/moho/init.lua"
+  local f = path and io.open(path)
+  if not f then return end
+  f:close()
+  local chunk, err = loadfile(path)
+  if not chunk then complain(err) return end
+  local ok, message = host.call(chunk)
+  if not ok then complain(message) end
+end
+
 return function()
   local mode = host.mode()
+  local user = {}                           -- what a script before the prompt left
+  for name in pairs(_G) do if not standard[name] then user[name] = true end end
   if mode.strict then require "moho.strict" "warn" end
   rawset(_G, "_", nil)
   local ok, moho = host.call(require, "moho")
-  if ok then rawset(_G, "moho", moho) else complain(moho) end
+  if ok then
+    rawset(_G, "moho", moho)
+    prompt.install(moho.help)
+  else
+    complain(moho)
+  end
+  local own = {}
+  for name in pairs(_G) do if not user[name] then own[name] = true end end
+  prompt.mark(own)
+  user_file()
+  host.completer(function(line) return complete.line(pending .. line) end)
   if mode.tty and not mode.quiet then
-    print(("moho %s, %s. moho.help() lists the functions, Ctrl-D leaves."):format(host.version, host.luajit))
+    print(("moho %s, %s. help() lists the functions, ? NAME shows one, TAB completes, Ctrl-D leaves."):format(host.version, host.luajit))
   end
   while true do
     local f, message, rest = read_command()

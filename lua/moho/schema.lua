@@ -105,6 +105,31 @@ function schema.suggest(word, names)
   return ""
 end
 
+-- ---- what objects have ----------------------------------------------------------
+--- Fields of the objects made in C, which no table lists; their methods are in the registry as "array:slice".
+schema.fields = {
+  array = { "shape", "ndim", "size", "nbytes", "dtype", "device", "axes", "contiguous" },
+  operator = { "H", "T", "dims", "dimsd", "shape", "dtype", "dtyped", "device", "deviced", "title", "class", "name" },
+}
+
+--- The methods of a kind of object ("array", "operator", "file", "generator"), sorted.
+function schema.methods(kind)
+  local names = {}
+  for _, name in ipairs(order) do
+    local of, method = name:match("^(.-):(.*)$")
+    if of == kind then names[#names + 1] = method end
+  end
+  table.sort(names)
+  return names
+end
+
+--- Fields and methods together.
+function schema.members(kind)
+  local names = schema.methods(kind)
+  for _, name in ipairs(schema.fields[kind] or {}) do names[#names + 1] = name end
+  return names
+end
+
 -- ---- types -------------------------------------------------------------------
 local dtypes = { f32 = true, f64 = true, c64 = true, c128 = true, i32 = true, i64 = true }
 

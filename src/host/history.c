@@ -1,5 +1,6 @@
 /* The prompt's history. Sessions side by side append to one file; what has gathered twice is dropped when a session
- * starts. */
+   starts. A command of several lines is one line of the file, its line feeds as the record separator (1e), which no Lua
+   source holds. */
 #include "host/history.h"
 
 #include <errno.h>
@@ -10,8 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEEP = 5000 };
+enum { KEEP = 5000, BREAK = 0x1e };
 static char *file;
+
+static void swap(char *s, char from, char to)
+{
+  for (; *s; s++)
+    if (*s == from) *s = to;
+}
 
 /* The folders of `path`, as mkdir -p. */
 static void make_folders(const char *path)
@@ -31,8 +38,7 @@ static void enter(History *h, const char *line)
 {
   HistEvent e;
   for (int rc = history(h, &e, H_FIRST); rc >= 0; rc = history(h, &e, H_NEXT)) {
-    size_t n = strcspn(e.str, "\n");
-    if (strlen(line) != n || strncmp(e.str, line, n) != 0) continue;
+    if (strcmp(e.str, line) != 0) continue;
     if (history(h, &e, H_DEL, e.num) >= 0) free((char *)e.str); /* a copy, the caller's to free */
     break;
   }
@@ -42,7 +48,10 @@ static void enter(History *h, const char *line)
 static int write_all(History *h, FILE *f)
 {
   HistEvent e;
-  for (int rc = history(h, &e, H_LAST); rc >= 0; rc = history(h, &e, H_PREV)) fprintf(f, "%s\n", e.str);
+  for (int rc = history(h, &e, H_LAST); rc >= 0; rc = history(h, &e, H_PREV)) {
+    for (const char *c = e.str; *c; c++) putc(*c == '\n' ? BREAK : *c, f);
+    putc('\n', f);
+  }
   return ferror(f);
 }
 
@@ -79,6 +88,7 @@ History *history_open(const char *path)
   int read = 0;
   while ((n = getline(&line, &room, f)) > 0) {
     if (line[n - 1] == '\n') line[n - 1] = 0;
+    swap(line, BREAK, '\n');
     if (*line) enter(h, line), read++;
   }
   free(line);
@@ -103,7 +113,8 @@ void history_add(History *h, const char *line)
   size_t n = strlen(line);
   char *text = malloc(n + 2);
   if (text) { /* one write: lines of two sessions do not mix */
-    memcpy(text, line, n);
+    memcpy(text, line, n + 1);
+    swap(text, '\n', BREAK);
     text[n] = '\n';
     (void)!write(fd, text, n + 1);
     free(text);

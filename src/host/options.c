@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/terminal.h"
+
 enum {
   OPT_E,
   OPT_L,
@@ -22,7 +24,8 @@ enum {
   OPT_VERSION,
   OPT_JSON,
   OPT_HELP,
-  OPT_HELPENV
+  OPT_HELPENV,
+  OPT_COLOUR
 };
 
 /* The same table reads the line and prints the help. value: NULL for a flag. */
@@ -43,6 +46,7 @@ static const struct option {
     {0, "strict", NULL, "undeclared globals are errors (the default for scripts)", OPT_STRICT},
     {0, "no-strict", NULL, "undeclared globals are nil, as in plain Lua", OPT_NOSTRICT},
     {0, "bytecode", NULL, "accept Lua bytecode, which can crash the program", OPT_BYTECODE},
+    {0, "color", "WHEN", "auto (colours on a terminal, without NO_COLOR), always or never", OPT_COLOUR},
     {0, "json", NULL, "with --version or info: as JSON", OPT_JSON},
     {'v', "version", NULL, "versions of everything inside", OPT_VERSION},
     {'h', "help", NULL, "this text", OPT_HELP},
@@ -70,6 +74,9 @@ static const struct {
     {"MOHO_LUA", "folder with moho/*.lua to be used instead of the copies in the program"},
     {"MOHO_HISTORY", "file of the prompt's history instead of $XDG_STATE_HOME/moho/history"},
     {"MOHO_DEBUG", "1: tracebacks show every frame"},
+    {"MOHO_COLOR", "colours: auto, always or never, as --color"},
+    {"NO_COLOR", "set to anything: no colours, unless --color or MOHO_COLOR ask for them"},
+    {"MOHO_GRAPHICS", "how moho.show draws: sixel or blocks, instead of asking the terminal"},
     {"MOHO_MODULES", "folder of the device modules (moho-cuda.so)"},
     {"MOHO_ISA", "Kirchhoff loops of the CPU: generic, avx2 or avx512 instead of the best that the processor has"},
     {"MOHO_SYNC", "1: waits for each CUDA kernel, so that a failure names the one that failed; slow"},
@@ -217,6 +224,10 @@ static int take(options *o, const struct option *t, const char *value)
   case OPT_BYTECODE:
     o->bytecode = true;
     break;
+  case OPT_COLOUR:
+    if (!terminal_set_colour(value)) return usage("--color '%s': expected auto, always or never", value);
+    o->colour_set = true;
+    break;
   case OPT_JSON:
     o->json = true;
     break;
@@ -273,13 +284,16 @@ static int parse_command(int argc, char **argv, int i, options *o)
 
 static int from_environment(options *o)
 {
-  static const char *const library[] = {"MOHO_MODULES", "MOHO_ISA", "MOHO_SYNC"}; /* read by libmoho itself */
+  static const char *const library[] = {"MOHO_MODULES", "MOHO_ISA", "MOHO_SYNC", "MOHO_HISTORY",
+                                       "MOHO_GRAPHICS"}; /* read where they are needed */
   const char *v;
   for (size_t i = 0; o->no_env && i < sizeof library / sizeof *library; i++) unsetenv(library[i]);
   if (!o->device && (v = options_env(o, "MOHO_DEVICE"))) {
     int rc = set_device(o, v, "MOHO_DEVICE");
     if (rc) return rc;
   }
+  if (!o->colour_set && (v = options_env(o, "MOHO_COLOR")) && !terminal_set_colour(v))
+    return usage("MOHO_COLOR '%s': expected auto, always or never", v);
   if (!o->threads && (v = options_env(o, "MOHO_THREADS"))) return set_threads(o, v, "MOHO_THREADS");
   return EXIT_OK;
 }

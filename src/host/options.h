@@ -25,7 +25,7 @@ typedef struct options {
   const char *device_from; /* "--device" or "MOHO_DEVICE", for messages      */
   int threads;             /* 0: the default                                 */
   int jit;                 /* -1: scripts on, prompt off                     */
-  bool interactive, quiet, json, strict, bytecode, no_env;
+  bool interactive, quiet, json, strict, bytecode, no_env, colour_set;
 } options;
 
 /* Gives EXIT_OK, or EXIT_USAGE with the message written. */

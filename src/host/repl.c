@@ -2,142 +2,65 @@
    The loop itself is lua/moho/repl.lua. */
 #include "host/repl.h"
 
-#include <errno.h>
-#include <locale.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/select.h>
 #include <time.h>
 #include <unistd.h>
-#include <wchar.h>
 
-#include <histedit.h>
 #include <lauxlib.h>
 
-#include "host/history.h"
+#include "host/editor.h"
 #include "host/report.h"
 #include "host/signals.h"
 #include "host/state.h"
+#include "host/terminal.h"
 #include "host/version.h"
 #include "moho/ctx.h"
 
 static struct {
   bool quiet, strict, tty;
-  EditLine *el;
-  History *hist;
-  const char *prompt;
+  lua_State *L; /* while a line is read: for completion */
 } host;
-static volatile sig_atomic_t resized;
-
-static void on_resize(int sig)
-{
-  (void)sig;
-  resized = 1;
-}
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static char *prompt_of(EditLine *el)
+static char *copy_of(lua_State *L, int i)
 {
-  (void)el;
-  return (char *)host.prompt;
+  const char *s = lua_tostring(L, i);
+  return s ? strdup(s) : NULL;
 }
 
-/* One byte, or -1 when a signal came. The signals are let in only while waiting, so that none is missed. */
-static int read_byte(EditLine *el)
+/* Asks the function that host.completer was given; an error in it completes nothing. */
+static void complete(void *user, const char *before, char **insert, char **list)
 {
-  sigset_t ours, before;
-  unsigned char c;
-  int got = -1;
-  sigemptyset(&ours);
-  sigaddset(&ours, SIGINT);
-  sigaddset(&ours, SIGTERM);
-  sigaddset(&ours, SIGWINCH);
-  sigprocmask(SIG_BLOCK, &ours, &before);
-  while (!signals_pending()) {
-    if (resized) {
-      resized = 0;
-      el_resize(el);
-    }
-    fd_set in;
-    FD_ZERO(&in);
-    FD_SET(STDIN_FILENO, &in);
-    if (pselect(STDIN_FILENO + 1, &in, NULL, NULL, NULL, &before) < 0) {
-      if (errno == EINTR) continue;
-      break;
-    }
-    if (signals_pending()) break; /* with a character: the signal was first */
-    ssize_t n = read(STDIN_FILENO, &c, 1);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    got = n == 1 ? c : n == 0 ? -2 : -1;
-    break;
+  lua_State *L = host.L;
+  (void)user;
+  int top = lua_gettop(L);
+  lua_getfield(L, LUA_REGISTRYINDEX, "moho.completer");
+  lua_pushstring(L, before);
+  if (lua_isfunction(L, -2) && lua_pcall(L, 1, 2, 0) == 0) {
+    *insert = copy_of(L, -2);
+    *list = copy_of(L, -1);
   }
-  sigprocmask(SIG_SETMASK, &before, NULL);
-  return got;
+  lua_settop(L, top);
 }
 
-/* libedit's way to get a character: 1, 0 at the end, -1 to give the line up. */
-static int get_char(EditLine *el, wchar_t *out)
+static int host_completer(lua_State *L)
 {
-  mbstate_t state;
-  memset(&state, 0, sizeof state);
-  for (;;) {
-    int b = read_byte(el);
-    if (b < 0) return b == -2 ? 0 : -1;
-    char c = (char)b;
-    size_t n = mbrtowc(out, &c, 1, &state);
-    if (n == (size_t)-2) continue; /* more bytes of this character       */
-    if (n == (size_t)-1) *out = (wchar_t)(unsigned char)c;
-    return 1;
-  }
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, "moho.completer");
+  return 0;
 }
 
-static const char *history_path(char *buf, size_t size)
+static int read_edited(lua_State *L, const char *prompt)
 {
-  const char *own = getenv("MOHO_HISTORY"), *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-  if (own && *own) return own;
-  if (state && *state)
-    snprintf(buf, size, "%s/moho/history", state);
-  else if (home && *home)
-    snprintf(buf, size, "%s/.local/state/moho/history", home);
-  else
-    return NULL;
-  return buf;
-}
-
-static void open_editor(void)
-{
-  char path[4096];
-  setlocale(LC_CTYPE, ""); /* characters of several bytes; numbers stay C's */
-  struct sigaction act;
-  memset(&act, 0, sizeof act);
-  act.sa_handler = on_resize;
-  sigemptyset(&act.sa_mask);
-  sigaction(SIGWINCH, &act, NULL);
-  host.el = el_init("moho", stdin, stdout, stderr);
-  if (!host.el) return;
-  host.hist = history_open(history_path(path, sizeof path));
-  el_set(host.el, EL_PROMPT, prompt_of);
-  el_set(host.el, EL_EDITOR, "emacs");
-  el_set(host.el, EL_SIGNAL, 0);
-  el_set(host.el, EL_GETCFN, get_char);
-  if (host.hist) el_set(host.el, EL_HIST, history, host.hist);
-  el_set(host.el, EL_BIND, "\\e[3~", "ed-delete-next-char", NULL);
-  el_set(host.el, EL_BIND, "^R", "em-inc-search-prev", NULL);
-  el_source(host.el, NULL); /* ~/.editrc                          */
-}
-
-static int read_edited(lua_State *L)
-{
-  int n = 0;
-  el_set(host.el, EL_PREP_TERM, 1); /* before the prompt shows: a Ctrl-D at once must not reach a cooked terminal */
-  const char *s = el_gets(host.el, &n);
-  if (!s || n <= 0) return 0;
-  size_t len = strlen(s);
-  if (len && s[len - 1] == '\n') len--;
-  lua_pushlstring(L, s, len);
+  host.L = L;
+  char *line = editor_read(prompt, terminal_colour(stdout) ? "\033[1;32m" : NULL);
+  if (!line) return 0;
+  lua_pushstring(L, line);
+  free(line);
   return 1;
 }
 
@@ -161,14 +84,11 @@ static int read_plain(lua_State *L)
 /* host.readline(prompt) -> line, or nil and "eof", "interrupt" or "terminate". */
 static int host_readline(lua_State *L)
 {
-  host.prompt = luaL_checkstring(L, 1);
+  const char *prompt = luaL_checkstring(L, 1);
   signals_clear();
   fflush(stdout);
-  if (host.tty && !host.el) {
-    open_editor();
-    if (!host.el) host.tty = false;
-  }
-  bool got = !signals_terminated() && (host.tty ? read_edited(L) : read_plain(L));
+  if (host.tty) host.tty = editor_open(complete, NULL);
+  bool got = !signals_terminated() && (host.tty ? read_edited(L, prompt) : read_plain(L));
   if (got && !signals_pending()) return 1;
   const char *why = signals_terminated() ? "terminate" : signals_pending() ? "interrupt" : "eof";
   if (host.tty) (void)!write(STDOUT_FILENO, "\n", 1);
@@ -177,11 +97,11 @@ static int host_readline(lua_State *L)
   return 2;
 }
 
-/* host.remember(line): into the history. */
+/* host.remember(command): into the history. */
 static int host_remember(lua_State *L)
 {
-  const char *line = luaL_checkstring(L, 1);
-  if (host.tty) history_add(host.hist, line);
+  const char *command = luaL_checkstring(L, 1);
+  if (host.tty) editor_remember(command);
   return 0;
 }
 
@@ -189,10 +109,7 @@ static int host_remember(lua_State *L)
 static int host_close(lua_State *L)
 {
   (void)L;
-  if (host.el) el_end(host.el);
-  history_close(host.hist);
-  host.el = NULL;
-  host.hist = NULL;
+  editor_close();
   return 0;
 }
 
@@ -241,6 +158,7 @@ void host_set_interactive(lua_State *L, const options *o)
 {
   lua_pushboolean(L, 1);
   lua_setfield(L, LUA_REGISTRYINDEX, "moho.interactive"); /* the binding asks for it: core.interactive() */
+  signals_patient();
   host.quiet = o->quiet;
   host.strict = o->strict;
   host.tty = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
@@ -262,11 +180,13 @@ static int host_mode(lua_State *L)
 int luaopen_moho_host(lua_State *L)
 {
   static const luaL_Reg functions[] = {
-      {"readline", host_readline}, {"remember", host_remember}, {"close", host_close}, {"call", host_call},
-      {"clock", host_clock},       {"mode", host_mode},         {"sleep", host_sleep}, {NULL, NULL},
+      {"readline", host_readline}, {"remember", host_remember}, {"completer", host_completer}, {"close", host_close},
+      {"call", host_call},         {"clock", host_clock},       {"mode", host_mode},           {"sleep", host_sleep},
+      {NULL, NULL},
   };
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);
+  terminal_open(L);
   lua_pushstring(L, version_moho());
   lua_setfield(L, -2, "version");
   lua_pushstring(L, version_luajit());

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -23,7 +24,8 @@
 
 static lua_State *state;
 static pthread_t owner; /* the thread that runs Lua           */
-static volatile sig_atomic_t armed, pending, terminated;
+static volatile sig_atomic_t armed, pending, terminated, patient, warned;
+static double first, warning; /* when the first came, and the warning */
 
 static void hook(lua_State *L, lua_Debug *ar)
 {
@@ -49,16 +51,43 @@ static void leave_compiled_code(void)
   raise(SIGPROF);
 }
 
+static double now(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Whether a further Ctrl-C, the first not yet answered, ends the program. At the prompt a session is at stake: what comes
+   within a second is the same impatience, the next one warns, and only the one after that ends it. */
+static bool last_straw(int sig)
+{
+  static const char text[] = "\n(still stopping; Ctrl-C once more ends the program, and this session with it)\n";
+  double at = now();
+  if (!patient || sig == SIGTERM) return true;
+  if (at - first < 1) return false;
+  if (!warned) {
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    warned = 1;
+    warning = at;
+    return false;
+  }
+  return at - warning > 0.3;
+}
+
 static void handler(int sig)
 {
   if (!pthread_equal(pthread_self(), owner)) {
     pthread_kill(owner, sig);
     return;
   }
-  if (moho_stopped() && armed) { /* the second, the first not yet answered */
+  if (moho_stopped() && armed) {
+    if (!last_straw(sig)) return;
     if (sig == SIGINT) (void)!write(STDERR_FILENO, "\n", 1);
     _exit(sig == SIGTERM ? EXIT_TERM : EXIT_INT);
   }
+  first = now();
+  warned = 0;
   pending = 1;
   if (sig == SIGTERM) terminated = 1;
   if (!armed) return;
@@ -98,6 +127,7 @@ void signals_install(lua_State *L)
   install(SIGTERM);
 }
 
+void signals_patient(void) { patient = 1; }
 void signals_arm(bool on) { armed = on; }
 bool signals_pending(void) { return pending; }
 bool signals_terminated(void) { return terminated; }
