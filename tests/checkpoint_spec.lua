@@ -24,6 +24,8 @@ local function problem(method, dtype, device)
     lsqr = { A = A, y = y, x0 = x0, damp = 0.1, atol = 0, btol = 0, conlim = 0 },
     ista = { A = A, y = y, tol = 0, eps = 2 }, fista = { A = A, y = y, tol = 0, eps = 2, x0 = x0 },
     irls = { A = A, y = y, tol = 0, niter_solver = 4, epsR = 1e-3 },
+    ["irls model"] = { A = A, y = y, tol = 0, niter_solver = 4, kind = "model", damp = 0.1, x0 = x0 },
+    ["irls datamodel"] = { A = A, y = y, tol = 0, niter_solver = 4, kind = "datamodel", damp = 2, epsR = 1e-3 },
     omp = { A = A, y = y, tol = 0, normalize = true, niter_inner = 3 },
     split_bregman = { A = A, y = y, RegsL1 = { D }, epsRL1s = 0.5, RegsL2 = { D }, epsRL2s = 0.1, tol = 0, niter_solver = 3 },
     power_iteration = { A = N, tol = 0 }, lanczos = { A = N, tol = 0 },
@@ -33,7 +35,9 @@ local function problem(method, dtype, device)
 end
 ]]
 local make = loadstring(problem .. "\nreturn problem")()
-local methods = { "cg", "cgls", "lsqr", "ista", "fista", "irls", "omp", "split_bregman", "power_iteration", "lanczos" }
+local methods = { "cg", "cgls", "lsqr", "ista", "fista", "irls", "irls model", "irls datamodel", "omp", "split_bregman", "power_iteration",
+  "lanczos" }
+local function solve(method, o) return moho[method:match "^%S+"](o) end
 
 -- All that a run gives, to the last bit.
 local function text(x, info)
@@ -59,23 +63,23 @@ describe("a run that was stopped", function()
     for _, method in ipairs(methods) do
       it(method .. " goes on with the same bits on " .. device, function()
         for _, dtype in ipairs{ "f32", "c128" } do
-          local want = text(moho[method](make(method, dtype, device)))
+          local want = text(solve(method, make(method, dtype, device)))
           local at = os.tmpname()
           os.remove(at)
           local o = make(method, dtype, device)
           o.checkpoint, o.checkpoint_every, o.resume = at, 3, true
           o.niter = 5
-          local _, first = moho[method](o)                      -- the file is not there yet
+          local _, first = solve(method, o)                      -- the file is not there yet
           first = first or _
           assert.equal(0, first.resumed)
           o.niter = 8
-          local _, second = moho[method](o)
+          local _, second = solve(method, o)
           second = second or _
           assert.equal(5, second.resumed)
           o.niter = 14
-          assert.equal(want, text(moho[method](o)), dtype)
+          assert.equal(want, text(solve(method, o)), dtype)
           -- one that is over already gives its result again
-          assert.equal(want, text(moho[method](o)), dtype)
+          assert.equal(want, text(solve(method, o)), dtype)
           os.remove(at)
         end
       end)

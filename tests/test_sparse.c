@@ -81,12 +81,14 @@ static int settings(setting *v)
                          .checkpoint_every = 1,
                          .normalize = true};
   static const char *const names[] = {
-      "cg", "cgls", "lsqr", "ista", "fista", "irls", "irls", "omp", "split_bregman", "power_iteration", "lanczos"};
+      "cg", "cgls", "lsqr", "ista", "fista", "irls", "irls", "irls", "omp", "split_bregman", "power_iteration", "lanczos"};
   int n = sizeof names / sizeof *names;
   for (int i = 0; i < n; i++) v[i] = (setting){names[i], base};
   v[2].p.var = true;
   v[4].p.percentile = true;
-  v[5].p.model = true;
+  v[5].p.kind = MOHO_IRLS_MODEL;
+  v[6].p.kind = MOHO_IRLS_DATA_MODEL;
+  v[6].p.damp = 0.3;
   return n;
 }
 

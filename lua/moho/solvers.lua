@@ -91,19 +91,21 @@ adjoint an iteration. info.value is the step alpha.]],
 
 declare("irls", {
   A, y, x0, { "niter", "integer", default = 10, min = 0, max = max, help = "most reweightings" },
-  { "kind", "string", default = "data", choices = { "data", "model" },
-    help = "data: |y - A x|_1 is small, few outliers do not matter; model: x is sparse" },
+  { "kind", "string", default = "data", choices = { "data", "model", "datamodel" },
+    help = "data: |y - A x|_1 is small, few outliers do not matter; model: x is sparse; datamodel: both" },
   { "niter_solver", "integer", default = 50, min = 1, max = max, help = "steps of conjugate gradients for each" },
   { "tol_inner", "number", default = 1e-10, min = 0, help = "their relative tolerance on the gradient" },
-  { "epsR", "number", default = 1e-10, min = 0, help = "data: residuals far below it count alike" },
-  { "threshR", "boolean", default = false, help = "data: weights 1 / max(|r|, epsR), else 1 / (|r| + epsR)" },
-  { "damp", "number", default = 0, min = 0, help = "damping of each least squares problem" }, change,
+  { "epsR", "number", default = 1e-10, min = 0,
+    help = "data, datamodel: residuals (and coefficients times damp) far below it count alike" },
+  { "threshR", "boolean", default = false, help = "data, datamodel: weights 1 / max(|r|, epsR), else 1 / (|r| + epsR)" },
+  { "damp", "number", default = 0, min = 0,
+    help = "data, model: damping of each least squares problem; datamodel: weight of |x|_1, above 0" }, change,
 }, [[
-Iteratively reweighted least squares. kind data minimises |y - A x|_1 + damp^2 ||x||^2: weights are one over the residual.
+Iteratively reweighted least squares. kind data minimises |y - A x|_1 (with damp 0): weights are one over the residual.
 kind model looks for a sparse x: min ||y - A R z||^2 + damp^2 ||z||^2 with x = R z, R^2 = |x| / max|x| of the iteration before.
-The first iteration is unweighted.]],
+kind datamodel minimises |y - A x|_1 + damp |x|_1. The first iteration is unweighted. Weights are over their largest.]],
   "Scales, Gersztenkorn and Treitel 1988, Journal of Computational Physics 75, 314-333; Daubechies et al. 2010",
-  function(o) return { eps = o.epsR, floor = o.threshR, model = o.kind == "model" } end)
+  function(o) return { eps = o.epsR, floor = o.threshR } end)
 
 declare("omp", {
   A, y, { "niter", "integer", default = 10, min = 0, max = max, help = "most columns" },

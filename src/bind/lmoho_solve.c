@@ -221,6 +221,14 @@ static moho_threshold par_threshold(lua_State *L, int i)
   return !kind || strncmp(kind, "soft", 4) == 0 ? MOHO_SOFT : strncmp(kind, "hard", 4) == 0 ? MOHO_HARD : MOHO_HALF;
 }
 
+static moho_irls par_irls(lua_State *L, int i)
+{
+  const char *kind = par_text(L, i, "kind");
+  return !kind || strcmp(kind, "data") == 0 ? MOHO_IRLS_DATA
+         : strcmp(kind, "model") == 0       ? MOHO_IRLS_MODEL
+                                            : MOHO_IRLS_DATA_MODEL;
+}
+
 /* Whether Ctrl-C gives the iterate back: as asked, else at the prompt only (the host notes it in the registry). */
 static bool keeps(lua_State *L, int par)
 {
@@ -283,7 +291,7 @@ static void read_par(lua_State *L, const char *method, moho_solve_par *par)
       .niter_inner = par_int(L, 5, "niter_inner"),
       .niter_solver = par_int(L, 5, "niter_solver"),
       .tol_inner = par_number(L, 5, "tol_inner"),
-      .model = par_bool(L, 5, "model"),
+      .kind = par_irls(L, 5),
       .floor = par_bool(L, 5, "floor"),
       .normalize = par_bool(L, 5, "normalize"),
       .mu = par_number(L, 5, "mu"),

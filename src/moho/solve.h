@@ -44,6 +44,9 @@ typedef struct moho_progress {
  * with that status. */
 typedef moho_status (*moho_monitor)(void *user, const moho_progress *at);
 
+/* What irls reweights. DATA_MODEL: min |y - A x|_1 + damp |x|_1. */
+typedef enum moho_irls { MOHO_IRLS_DATA, MOHO_IRLS_MODEL, MOHO_IRLS_DATA_MODEL } moho_irls;
+
 /* A tolerance of 0 is off: what remains are the limits of the working precision and breakdown. */
 typedef struct moho_solve_par {
   int niter, every;
@@ -67,7 +70,8 @@ typedef struct moho_solve_par {
   /* irls, omp, split_bregman: steps of the solver inside (omp 0: matching pursuit) and its tolerance */
   int niter_inner, niter_solver;
   double tol_inner;
-  bool model, floor; /* irls: weights of the model; max(|r|, eps) instead of |r| + eps */
+  moho_irls kind;
+  bool floor;        /* irls: max(|r|, eps) instead of |r| + eps     */
   bool normalize;    /* omp: columns by their norms                  */
 
   /* split_bregman: mu/2 ||y - A x||^2 + 1/2 sum eps2 ||d2 - R2 x||^2 + sum eps1^2 |R1 x| */

@@ -103,7 +103,7 @@ static moho_status describe(const moho_solver *s, item *t, int *n)
   number(&t[k++], "niter_inner", p->niter_inner);
   number(&t[k++], "niter_solver", p->niter_solver);
   number(&t[k++], "tol_inner", p->tol_inner);
-  number(&t[k++], "kind", p->model + 2 * p->floor + 4 * p->normalize + 8 * p->isotropic);
+  number(&t[k++], "kind", p->kind + 4 * p->floor + 8 * p->normalize + 16 * p->isotropic);
   number(&t[k++], "mu", p->mu);
   number(&t[k++], "tau", p->tau);
   hashed(&t[k++], "eps1", hash_list(p->eps1, p->nl1));

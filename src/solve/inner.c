@@ -3,7 +3,7 @@
 #include <math.h>
 #include "solve/solver.h"
 
-moho_status moho_inner_make(moho_solver *s, moho_op *a, bool right, moho_inner *in)
+moho_status moho_inner_make(moho_solver *s, moho_op *a, bool model, moho_inner *in)
 {
   int64_t n = moho_shape_size(&a->dom), m = moho_shape_size(&a->ran);
   *in = (moho_inner){.a = a};
@@ -11,7 +11,7 @@ moho_status moho_inner_make(moho_solver *s, moho_op *a, bool right, moho_inner *
   MOHO_TRY(moho_solver_array(s, a->ran_ctx, a->ran_type, m, true, &in->q));
   MOHO_TRY(moho_solver_array(s, a->dom_ctx, a->dom_type, n, true, &in->c));
   MOHO_TRY(moho_solver_array(s, a->dom_ctx, a->dom_type, n, true, &in->p));
-  return right ? moho_solver_array(s, a->dom_ctx, a->dom_type, n, true, &in->t) : MOHO_OK;
+  return model ? moho_solver_array(s, a->dom_ctx, a->dom_type, n, true, &in->t) : MOHO_OK;
 }
 
 /* q = wl A wr v */
@@ -25,7 +25,16 @@ static moho_status forward(const moho_inner *in, const moho_array *v)
   return in->wl ? moho_vec_binary(NULL, MOHO_MUL, in->q, in->wl, in->q) : MOHO_OK;
 }
 
-/* c = wr A' wl r - damp^2 z, and its square */
+/* v, or wd v in t */
+static moho_status damped(const moho_inner *in, const moho_array **v)
+{
+  if (!in->wd) return MOHO_OK;
+  MOHO_TRY(moho_vec_binary(NULL, MOHO_MUL, *v, in->wd, in->t));
+  *v = in->t;
+  return MOHO_OK;
+}
+
+/* c = wr A' wl r - damp^2 wd^2 z, and its square */
 static moho_status gradient(const moho_inner *in, const moho_array *z, double damp, double *k)
 {
   const moho_array *r = in->r;
@@ -35,7 +44,11 @@ static moho_status gradient(const moho_inner *in, const moho_array *z, double da
   }
   MOHO_TRY(moho_op_apply(in->a, NULL, MOHO_ADJ, MOHO_REAL(1), false, r, in->c));
   if (in->wr) MOHO_TRY(moho_vec_binary(NULL, MOHO_MUL, in->c, in->wr, in->c));
-  if (damp > 0) MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-damp * damp), z, MOHO_REAL(1), in->c));
+  if (damp > 0) {
+    MOHO_TRY(damped(in, &z));
+    if (in->wd) MOHO_TRY(moho_vec_binary(NULL, MOHO_MUL, in->t, in->wd, in->t));
+    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-damp * damp), z, MOHO_REAL(1), in->c));
+  }
   MOHO_TRY(moho_vec_nrm2(NULL, in->c, k));
   *k *= *k;
   return MOHO_OK;
@@ -51,7 +64,7 @@ static bool spent(double gradient, double size, double rr, double last, double d
 moho_status moho_inner_run(moho_inner *in, const moho_array *f, bool zero, moho_array *z, double damp, int niter,
                            double tol, double eps)
 {
-  double k, first, qq, pnorm = 0, size = 0, rr, last;
+  double k, first, size = 0, rr, last;
   MOHO_TRY(moho_array_copy(f, in->r));
   if (in->wl) MOHO_TRY(moho_vec_binary(NULL, MOHO_MUL, in->r, in->wl, in->r));
   if (!zero) {
@@ -67,9 +80,14 @@ moho_status moho_inner_run(moho_inner *in, const moho_array *f, bool zero, moho_
   for (int i = 0; i < niter && k > 0 && !in->nan; i++) {
     if (moho_stopped()) return moho_fail(MOHO_ESTOP, "interrupted");
     MOHO_TRY(forward(in, in->p));
+    const moho_array *p = in->p;
+    double qq, pnorm, pull;
     MOHO_TRY(moho_vec_nrm2(NULL, in->q, &qq));
-    MOHO_TRY(moho_vec_nrm2(NULL, in->p, &pnorm));
-    double curve = qq * qq + damp * damp * pnorm * pnorm, a = k / curve, next;
+    MOHO_TRY(moho_vec_nrm2(NULL, p, &pnorm));
+    pull = pnorm;
+    if (damp > 0) MOHO_TRY(damped(in, &p));
+    if (p != in->p) MOHO_TRY(moho_vec_nrm2(NULL, p, &pull));
+    double curve = qq * qq + damp * damp * pull * pull, a = k / curve, next;
     in->nan = !isfinite(curve);
     if (in->nan || !(curve > 0) || !isfinite(a)) return MOHO_OK; /* without curvature z is as good as it gets */
     size = fmax(size, sqrt(curve) / pnorm);

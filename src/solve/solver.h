@@ -72,16 +72,17 @@ moho_status moho_solver_residual(moho_solver *s, bool zero, const moho_array *x,
 /* v = z, or with a preconditioner v = M z, and <z, v>, which is real for a Hermitian M. */
 moho_status moho_solver_precondition(moho_solver *s, const moho_array *z, moho_array *v, double *zv);
 /* A few steps of conjugate gradients for the methods that solve least squares within an iteration:
-   min ||wl (f - A wr z)||^2 + damp^2 ||z||^2 from the z given, wl and wr diagonal or NULL (ones). Nothing but the stop
-   flag is looked at (MOHO_ESTOP). r is f's residual afterwards, weighted. What is not finite ends it, with `nan`: z is
+   min ||wl (f - A wr z)||^2 + damp^2 ||wd z||^2 from the z given, wl, wr and wd diagonal or NULL (ones). Nothing but the
+   stop flag is looked at (MOHO_ESTOP). r is f's residual afterwards, weighted. What is not finite ends it, with `nan`: z is
    good for nothing then. */
 typedef struct moho_inner {
   moho_op *a;
   bool nan;
-  const moho_array *wl, *wr;
-  moho_array *r, *q, *c, *p, *t; /* t: with wr */
+  const moho_array *wl, *wr, *wd;
+  moho_array *r, *q, *c, *p, *t; /* t: with wr or wd */
 } moho_inner;
-moho_status moho_inner_make(moho_solver *s, moho_op *a, bool right, moho_inner *in);
+/* model: there will be weights on the model's side, wr or wd */
+moho_status moho_inner_make(moho_solver *s, moho_op *a, bool model, moho_inner *in);
 moho_status moho_inner_run(moho_inner *in, const moho_array *f, bool zero, moho_array *z, double damp, int niter,
                            double tol, double eps);
 /* The largest eigenvalue of A'A from below within `tol`, and a bound on its error; u, v: model vectors, w: a data

@@ -104,6 +104,28 @@ def least_absolute(g):
     g["A"], g["y"], g["x"] = A, y, x
 
 
+def least_absolute_sparse(g):
+    """min |y - A x|_1 + w |x|_1 as a linear programme, x = p - q with p, q from 0 on."""
+    m, n, w = 22, 9, 8.0
+    A = normal(m, n)
+    x = np.zeros(n)
+    x[[1, 4, 7]] = [3, -2, 1.5]
+    y = A @ x + 0.1 * normal(m)
+    y[[3, 12]] += [15, -9]
+    I = np.eye(m)
+    r = linprog(np.r_[w * np.ones(2 * n), np.ones(m)], A_ub=np.block([[A, -A, -I], [-A, A, -I]]), b_ub=np.r_[y, -y],
+                bounds=[(0, None)] * (2 * n + m), method="highs")
+    x = r.x[:n] - r.x[n:2 * n]
+    # a vertex again: residuals and coefficients that are zero, n of them in all, determine it
+    on, used = np.argsort(np.abs(np.r_[y - A @ x, x]))[:n], np.zeros(n)
+    B = np.r_[A, np.eye(n)][on]
+    x = np.linalg.solve(B, np.r_[y, used][on])
+    cost = np.abs(y - A @ x).sum() + w * np.abs(x).sum()
+    assert abs(cost - r.fun) < 1e-9 and 0 < np.sum(np.abs(x) < 1e-9) < n
+    g["A"], g["y"], g["x"] = A, y, x
+    g.attrs.update(w=w, cost=cost)
+
+
 def total_variation(g):
     """min mu/2 ||y - A x||^2 + w |D x|_1 in one dimension by its dual, a box-constrained least squares problem;
     D the forward difference whose last row is zero."""
@@ -177,3 +199,4 @@ with h5py.File(sys.argv[1] if len(sys.argv) > 1 else "solvers.h5", "w", libver="
     least_absolute(f.create_group("least_absolute"))
     total_variation(f.create_group("total_variation"))
     isotropic(f.create_group("isotropic"))
+    least_absolute_sparse(f.create_group("least_absolute_sparse"))
