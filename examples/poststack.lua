@@ -1,9 +1,9 @@
 -- Post-stack inversion for the logarithm of acoustic impedance: smooth (regularised least squares) and blocky (split Bregman), of a model
 -- section with noise, where the answer is known, or of a stacked line in SEG-Y, for impedance relative to its background.
 --
---   moho examples/poststack.lua [LINE.sgy | MODEL.npy] [--noise=0.2] [--f0=20] [--out=.]
+--   moho examples/poststack.lua [LINE.sgy | MODEL.npy | MODEL.npz] [--noise=0.2] [--f0=20] [--out=.]
 --
--- MODEL.npy holds an impedance (nt, nx).
+-- MODEL.npy holds an impedance (nt, nx), MODEL.npz one by the name of "model".
 local moho = require "moho"
 
 local o = moho.options{
@@ -33,8 +33,8 @@ end
 
 local model, data
 local name = o[1]
-if name and name:find "%.npy$" then
-  model = moho.read(name):log():astype(dtype)
+if name and name:find "%.np[yz]$" then
+  model = moho.read(name, name:find "z$" and { path = "model" } or nil):log():astype(dtype)
 elseif name then
   local line = moho.read(name)
   dt = line.axes[2].d

@@ -121,6 +121,7 @@ libmoho_la_SOURCES += %D%/io/file.h
 libmoho_la_SOURCES += %D%/io/file.c
 libmoho_la_SOURCES += %D%/io/newfile.c
 libmoho_la_SOURCES += %D%/io/npy.c
+libmoho_la_SOURCES += %D%/io/npz.c
 libmoho_la_SOURCES += %D%/io/raw.c
 libmoho_la_SOURCES += %D%/io/h5.h
 libmoho_la_SOURCES += %D%/io/hdf5.c

@@ -166,9 +166,28 @@ describe("files", function()
       assert.equal(2.5, moho.read(path("n.npy")))
     end)
 
+    it("read the arrays of .npz, stored and deflated", function()
+      for _, name in ipairs{ "stored", "deflated" } do
+        local file = data .. name .. ".npz"
+        local function get(key, more)
+          local o = more or {}
+          o.path = key
+          return moho.read(file, o)
+        end
+        local a = get "a"
+        assert.equal("f32", a.dtype)
+        assert.allclose({ { 0, 0.25, 0.5, 0.75 }, { 1, 1.25, 1.5, 1.75 }, { 2, 2.25, 2.5, 2.75 } }, a, { rtol = 0 })
+        assert.allclose({ { -2, -1, 0 }, { 1, 2, 3 } }, get("/fortran.npy", { dtype = "f64" }), { rtol = 0 })
+        assert.equal(0.004, get "dt")
+        assert.allclose({ moho.complex(1, 2), moho.complex(0, -3) }, get "z", { rtol = 0 })
+      end
+      local ramp = moho.read(data .. "deflated.npz", { path = "ramp" })
+      assert.same({ 200, 200 }, { ramp.shape[1], ramp.shape[2] })
+      assert.allclose(moho.arange{ n = 40000, dtype = "i32" }:reshape{ 200, 200 }, ramp, { rtol = 0 })
+    end)
+
     it("name the suffixes that are known", function()
-      fails(function() moho.read("x.ny") end, "read: x.ny", "format 'ny' is not supported", "did you mean 'npy'?", ".h5 .hdf5 .npy .sgy .segy .bin .raw .dat")
-      fails(function() moho.read("x.npz") end, "read: x.npz: format 'npz' is not supported; known are .h5")
+      fails(function() moho.read("x.ny") end, "read: x.ny", "format 'ny' is not supported", "did you mean 'npy'?", ".h5 .hdf5 .npy .npz .sgy .segy .bin .raw .dat")
       fails(function() moho.read("x.su") end, "format 'su' is not supported; known are .h5")
       fails(function() moho.write("x.rsf", sample "f32") end, "write: x.rsf: format 'rsf' is not supported; known are .h5")
       fails(function() moho.read("a.b/x") end, "has no suffix")
@@ -260,6 +279,71 @@ describe("files", function()
       local sparse = os.execute(("truncate -s %d %s 2>/dev/null"):format(size, program.quote(path "m.npy"))) == 0
       if sparse then fails(function() moho.read(path "m.npy") end, "takes 2.0 TiB, this machine has") end
       os.remove(path "m.npy")
+    end)
+
+    it("are archives that are damaged, or hold something else", function()
+      local whole = program.slurp(data .. "deflated.npz")
+      local function broken(text, ...)
+        put("b.npz", text)
+        fails(function() moho.read(path "b.npz", { path = "a" }) end, "read: " .. path "b.npz", ...)
+      end
+      local function swapped(from, n, by) return whole:sub(1, from - 1) .. by .. whole:sub(from + n) end
+      -- of the first member: its local header, its bytes, its entry in the directory
+      local entry = whole:find("PK\1\2", 1, true)
+      local packed = whole:byte(entry + 20) + 256 * whole:byte(entry + 21)
+      broken("", "too short for a zip archive")
+      broken("no zip archive at all, nor its end", "does not end like a zip archive")
+      for _, cut in ipairs{ 5, 100, #whole - 30 } do broken(whole:sub(1, -cut - 1), "b.npz is no .npz file, or a damaged one") end
+      broken(whole:sub(1000), "is no .npz file, or a damaged one")
+      broken(swapped(entry, 4, "PK\1\1"), "its directory is cut")
+      broken(swapped(entry + 8, 2, "\1\0"), "b.npz: a is encrypted")
+      broken(swapped(entry + 10, 2, "\12\0"), "packed by method 12")
+      broken(swapped(1, 4, "PK\0\0"), "b.npz: a is not where the archive says it is")
+      broken(swapped(entry + 20, 4, "\255\255\255\127"), "truncated, or its sizes are wrong")
+      broken(swapped(entry + 20, 4, "\255\255\255\255"), "zip64")
+      broken(swapped(entry + 16, 4, "abcd"), "checksum")
+      broken(swapped(entry + 20, 1, string.char(packed % 256 - 20)), "b.npz: a is damaged: its deflated bytes end too early")
+      broken(swapped(entry + 24, 4, "\9\0\0\0"), "b.npz: a is no .npy file: it has 9 bytes")
+      broken(swapped(entry + 24, 4, "\255\0\0\0"), "something follows")
+      local stored = program.slurp(data .. "stored.npz")
+      local flip = stored:find("\147NUMPY", 1, true) + 128 + 5
+      put("b.npz", stored:sub(1, flip - 1) .. string.char((stored:byte(flip) + 1) % 256) .. stored:sub(flip + 1))
+      fails(function() moho.read(path "b.npz", { path = "a" }) end, "b.npz: a is damaged: its checksum")
+      fails(function() moho.read(data .. "stored.npz") end, "which array", 'path = "NAME"', "it holds a, fortran, dt, z")
+      fails(function() moho.read(data .. "stored.npz", { path = "fortan" }) end, "no array 'fortan'", "did you mean 'fortran'?")
+      fails(function() moho.read(path "none.npz") end, "cannot open", "No such file or directory")
+      fails(function() moho.read(data .. "stored.npz", { shape = { 1 } }) end, "option 'shape' is not for .npz files; it takes path, dtype, device")
+      fails(function() moho.write(path "x.npz", sample "f32") end, "npz can be read, not written")
+    end)
+
+    it("are archives with one array, which needs no name, or of zip64", function()
+      local head = "{'descr': '<f8', 'fortran_order': False, 'shape': ()}"
+      local npy = "\147NUMPY\1\0" .. bytes(#head, 2, true) .. head .. "\0\0\0\0\0\0\4\64"
+      local crc = require("bit").bnot(0)
+      for i = 1, #npy do
+        crc = bit.bxor(crc, npy:byte(i))
+        for _ = 1, 8 do crc = bit.bxor(bit.rshift(crc, 1), bit.band(crc, 1) == 1 and 0xEDB88320 or 0) end
+      end
+      local function n(v, width) return bytes(v, width, true) end
+      crc = n(bit.bnot(crc), 4)
+      local wide, size = ("\255"):rep(4), n(#npy, 4)
+      local here = "PK\3\4" .. n(45, 2) .. ("\0"):rep(8) .. crc .. size .. size .. n(5, 2) .. n(0, 2) .. "x.npy" .. npy
+      local function archive(zip64)
+        local extra = zip64 and n(9, 2) .. n(1, 2) .. "?" .. n(1, 2) .. n(24, 2) .. n(#npy, 8) .. n(#npy, 8) .. n(0, 8) or ""
+        local entry = "PK\1\2" .. n(45, 2) .. n(45, 2) .. ("\0"):rep(8) .. crc .. (zip64 and wide .. wide or size .. size) .. n(5, 2)
+          .. n(#extra, 2) .. ("\0"):rep(10) .. (zip64 and wide or n(0, 4)) .. "x.npy" .. extra
+        local more = ""
+        if zip64 then
+          more = "PK\6\6" .. n(44, 8) .. n(45, 2) .. n(45, 2) .. n(0, 8) .. n(1, 8) .. n(1, 8) .. n(#entry, 8) .. n(#here, 8)
+            .. "PK\6\7" .. n(0, 4) .. n(#here + #entry, 8) .. n(1, 4)
+        end
+        local last = zip64 and n(65535, 2):rep(2) .. wide .. wide or n(1, 2):rep(2) .. n(#entry, 4) .. n(#here, 4)
+        return here .. entry .. more .. "PK\5\6" .. n(0, 4) .. last .. n(3, 2) .. "end"
+      end
+      for _, zip64 in ipairs{ false, true } do
+        put("one.npz", archive(zip64))
+        assert.equal(2.5, moho.read(path "one.npz"))
+      end
     end)
 
     it("hold what no array can", function()

@@ -58,6 +58,7 @@ EXTRA_DIST += %D%/samples_axis.lua %D%/data/make_operators.py %D%/data/operators
 EXTRA_DIST += %D%/data/make_arrays.py %D%/data/arrays.h5
 EXTRA_DIST += $(specs) %D%/samples.lua %D%/tap.h %D%/numbers.h %D%/dense.h %D%/valgrind.supp %D%/lsan.supp
 EXTRA_DIST += %D%/data/kirchhoff.h5 %D%/data/lsm.h5 %D%/data/operators.h5
+EXTRA_DIST += %D%/data/stored.npz %D%/data/deflated.npz %D%/data/make_npz.py
 EXTRA_DIST += %D%/data/eikonal.h5 %D%/data/make_eikonal.py
 EXTRA_DIST += %D%/data/signal.h5 %D%/data/make_signal.py
 EXTRA_DIST += %D%/data/solvers.h5 %D%/data/make_solvers.py

@@ -14,7 +14,7 @@ local dtypes = { f32 = true, f64 = true, c64 = true, c128 = true, i32 = true, i6
 
 -- What each option of a table of options may be: words for the message, and the test.
 local options = {
-  path = { "the path of a dataset (string without zero bytes)", function(v) return type(v) == "string" and not v:find("\0", 1, true) end },
+  path = { "the path of a dataset or the name of an array (string without zero bytes)", function(v) return type(v) == "string" and not v:find("\0", 1, true) end },
   start = { "the first element of each axis, from 1 (list of integers)", is_ints },
   count = { "how many elements (a list with one integer an axis; a number for traces)", is_ints },
   first = { "the first trace, from 1 (integer)", function(v) return is_int(v) and v >= 1 end },
@@ -222,12 +222,12 @@ segy.header = schema.fn{
 
 -- ---- by suffix -----------------------------------------------------------------------
 local formats = {
-  h5 = "h5", hdf5 = "h5", npy = "npy", sgy = "segy", segy = "segy",
+  h5 = "h5", hdf5 = "h5", npy = "npy", npz = "npz", sgy = "segy", segy = "segy",
   bin = "raw", raw = "raw", dat = "raw",
 }
-local suffixes = { "h5", "hdf5", "npy", "sgy", "segy", "bin", "raw", "dat" }
-local later = { npz = true, su = true, rsf = true }
-local names = { h5 = "HDF5 files", npy = ".npy files", segy = "SEG-Y files", raw = "raw binary files" }
+local suffixes = { "h5", "hdf5", "npy", "npz", "sgy", "segy", "bin", "raw", "dat" }
+local later = { su = true, rsf = true }
+local names = { h5 = "HDF5 files", npy = ".npy files", npz = ".npz files", segy = "SEG-Y files", raw = "raw binary files" }
 
 local function format_of(who, path)
   local suffix = path:match("%.([^./]+)$")
@@ -262,6 +262,20 @@ end
 function readers.npy(path, o)
   o = check("read", o, { "dtype", "device" }, names.npy)
   return finish(core.npy_read("read", path), o)
+end
+
+function readers.npz(path, o)
+  o = check("read", o, { "path", "dtype", "device" }, names.npz)
+  local all, name = core.npz_list("read", path), o.path and o.path:gsub("^/", ""):gsub("%.npy$", "")
+  if not name and #all ~= 1 then
+    schema.fail("read", "which array of %s? give path = \"NAME\"; it holds %s", path, listed(all))
+  end
+  local there = {}
+  for _, n in ipairs(all) do there[n] = true end
+  if name and not there[name] then
+    schema.fail("read", "no array '%s' in %s: it holds %s%s", name, path, listed(all), schema.suggest(name, all))
+  end
+  return finish(core.npz_read("read", path, name or all[1]), o)
 end
 
 function readers.segy(path, o)
@@ -303,6 +317,10 @@ function writers.npy(path, value, o)
   core.npy_write("write", path, value)
 end
 
+function writers.npz(path)
+  schema.fail("write", "%s: .npz can be read, not written; write .h5 (many arrays in a file, with sampling) or .npy", path)
+end
+
 function writers.raw(path, value, o)
   check("write", o, {}, names.raw)
   need_array(path, value)
@@ -318,11 +336,12 @@ local read = schema.fn{
   help = "Reads a file by its suffix into a host array.\n"
     .. "  .h5 .hdf5      path (\"/name\"; may be left out when there is one dataset), start, count\n"
     .. "  .npy           C or Fortran order, any byte order; without axes a number\n"
+    .. "  .npz           path (\"name\" of an array; may be left out when there is one); stored or deflated, as .npy\n"
     .. "  .sgy .segy     first, count: a range of traces; gives f32 (traces, samples) with sampling in its axes\n"
     .. "  .bin .raw .dat shape (needed), dtype (f32), offset (bytes), endian (\"little\", \"big\"): the file must hold just that\n"
     .. "For all: dtype (converts; for raw files: what is in the file), device.",
   args = { { "path", "string", need = true, help = "file name" }, { "options", "table", help = "see above" } },
-  returns = "array; from HDF5 and .npy also a number, from HDF5 a string",
+  returns = "array; from HDF5, .npy and .npz also a number, from HDF5 a string",
   errors = "files that are missing, truncated, of another kind or larger than the memory",
   call = function(path, o) return readers[format_of("read", path)](path, o) end,
 }

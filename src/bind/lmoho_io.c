@@ -1,4 +1,4 @@
-/* Files of one array (npy, raw, SEG-Y) for Lua. lua/moho/io.lua checks the arguments and chooses by suffix. */
+/* Files of arrays (npy, npz, raw, SEG-Y) for Lua. lua/moho/io.lua checks the arguments and chooses by suffix. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ void lmoho_pushtext(lua_State *L, const lmoho_text *t)
   }
 }
 
-/* ---- npy and raw --------------------------------------------------------------------------------- */
+/* ---- npy, npz and raw --------------------------------------------------------------------------------- */
 
 static int npy_read(lua_State *L)
 {
@@ -77,6 +77,34 @@ static int npy_write(lua_State *L)
   if (lmoho_again(L, st)) st = moho_npy_write(path, a);
   lmoho_check(L, st, who);
   return 0;
+}
+
+/* npz_list(who, path): the names of the arrays in it */
+static int npz_list(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
+  lmoho_text *t = lmoho_newtext(L);
+  lmoho_check(L, moho_npz_list(path, &t->s, &t->n), who);
+  const char *s = t->s;
+  lua_createtable(L, (int)t->n, 0);
+  for (int64_t i = 0; i < t->n; i++, s += strlen(s) + 1) {
+    lua_pushstring(L, s);
+    lua_rawseti(L, -2, (int)i + 1);
+  }
+  return 1;
+}
+
+static int npz_read(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2), *name = luaL_checkstring(L, 3);
+  lmoho_origin(L);
+  moho_array **a = lmoho_newarray(L);
+  moho_status st = moho_npz_read(path, name, a);
+  if (lmoho_again(L, st)) st = moho_npz_read(path, name, a);
+  lmoho_check(L, st, who);
+  lmoho_drive(L, (*a)->ctx, 0);
+  if (!(*a)->shape.n) lmoho_asnumber(L, *a, who);
+  return 1;
 }
 
 static int raw_read(lua_State *L)
@@ -195,7 +223,8 @@ static int segy_words(lua_State *L)
 void lmoho_open_io(lua_State *L)
 {
   static const luaL_Reg functions[] = {
-      {"npy_read", npy_read},   {"npy_write", npy_write},   {"raw_read", raw_read},
+      {"npy_read", npy_read},   {"npy_write", npy_write},   {"npz_list", npz_list},
+      {"npz_read", npz_read},   {"raw_read", raw_read},
       {"raw_write", raw_write}, {"segy_read", segy_read},   {"segy_header", segy_header},
       {"segy_scan", segy_scan}, {"segy_words", segy_words}, {NULL, NULL},
   };

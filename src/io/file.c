@@ -75,7 +75,7 @@ moho_status moho_input_open(const char *path, moho_input *in)
     fclose(f);
     return moho_fail(MOHO_EIO, "%s is %s", path, S_ISDIR(s.st_mode) ? "a folder" : "not a regular file");
   }
-  *in = (moho_input){ f, path, (int64_t)s.st_size };
+  *in = (moho_input){ .f = f, .path = path, .size = (int64_t)s.st_size };
   return MOHO_OK;
 }
 
@@ -95,6 +95,7 @@ moho_status moho_input_seek(moho_input *in, int64_t at)
 moho_status moho_input_read(moho_input *in, void *p, size_t bytes)
 {
   char *to = p;
+  if (in->read) return in->read(in, p, bytes);
   while (bytes) {
     size_t n = bytes < PIECE ? bytes : PIECE;
     if (moho_stopped()) return moho_fail(MOHO_ESTOP, "interrupted while reading %s", in->path);

@@ -241,17 +241,16 @@ static moho_status from_fortran(const char *path, const moho_shape *s, moho_arra
   return MOHO_OK;
 }
 
-moho_status moho_npy_read(const char *path, moho_array **out)
+moho_status moho_npy_read_from(moho_input *in, moho_array **out)
 {
-  moho_input in = { 0 };
+  const char *path = in->path;
   moho_array *a = NULL;
   moho_status st;
   header h = { 0 };
   int64_t at = 0, n;
   bool swap = false;
   char shape[160];
-  MOHO_TRY(moho_input_open(path, &in));
-  if ((st = read_header(&in, &h, &at))) goto out;
+  if ((st = read_header(in, &h, &at))) goto out;
   const struct kind *k = kind_of(&h, &swap);
   if (!k) {
     st = moho_fail(MOHO_EIO, "%s holds values of descr %s%s%s; f2 f4 f8 c8 c16 b1 i1 i2 i4 i8 u1 u2 u4 u8 can be read",
@@ -259,20 +258,28 @@ moho_status moho_npy_read(const char *path, moho_array **out)
     goto out;
   }
   if (moho_shape_check(&h.shape, k->type, &n)) { st = moho_fail_more(MOHO_EIO, "%s", path); goto out; }
-  if (n * k->width != in.size - at) {
+  if (n * k->width != in->size - at) {
     st = moho_fail(MOHO_EIO,
                    "%s: shape %s of '%s' takes %" PRId64 " bytes after the header, the file has %" PRId64 " (%s)", path,
-                   moho_shape_text(&h.shape, shape, sizeof shape), h.descr, n * k->width, in.size - at,
-                   n * k->width > in.size - at ? "truncated" : "something follows");
+                   moho_shape_text(&h.shape, shape, sizeof shape), h.descr, n * k->width, in->size - at,
+                   n * k->width > in->size - at ? "truncated" : "something follows");
     goto out;
   }
   if ((st = moho_file_array(path, k->type, &h.shape, &a))) goto out;
-  if ((st = read_values(&in, k, swap, n, a))) goto out;
+  if ((st = read_values(in, k, swap, n, a))) goto out;
   if (h.fortran && h.shape.n > 1 && (st = from_fortran(path, &h.shape, &a))) goto out;
   *out = a;
   a = NULL;
 out:
   moho_array_unref(a);
+  return st;
+}
+
+moho_status moho_npy_read(const char *path, moho_array **a)
+{
+  moho_input in;
+  MOHO_TRY(moho_input_open(path, &in));
+  moho_status st = moho_npy_read_from(&in, a);
   moho_input_close(&in);
   return st;
 }

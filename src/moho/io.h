@@ -9,9 +9,12 @@
 extern "C" {
 #endif
 
-/* ---- npy and raw binary -------------------------------------------------- */
+/* ---- npy, npz and raw binary --------------------------------------------- */
 MOHO_API moho_status moho_npy_read(const char *path, moho_array **a);
 MOHO_API moho_status moho_npy_write(const char *path, const moho_array *a);
+/* Names of the arrays in a .npz file, `n` strings one after the other: free(*names). */
+MOHO_API moho_status moho_npz_list(const char *path, char **names, int64_t *n);
+MOHO_API moho_status moho_npz_read(const char *path, const char *name, moho_array **a);
 /* `offset` bytes are skipped; `swap` for the other byte order; the file must hold exactly the rest. */
 MOHO_API moho_status moho_raw_read(const char *path, moho_dtype t, const moho_shape *s, int64_t offset, bool swap,
                                    moho_array **a);
