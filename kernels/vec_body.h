@@ -380,24 +380,38 @@ static bool NAME(better)(const moho_nd *v, const slot *a, const slot *b, bool la
   return b->at >= 0 && (a->at < 0 || NAME(beats)(base[(int64_t)b->par[3]], b->at, base[(int64_t)a->par[3]], a->at, largest));
 }
 
+/* In pieces that stay in the first cache. A finite sum says that all of a piece is finite: then the wide loops do. */
 static void NAME(slot_stats)(const moho_nd *v, const run *r, slot *a)
 {
+  enum { PIECE = 2048 };
   const T *x = (const T *)v->p[0] + r->off[0];
-  double lo = a->par[0], hi = a->par[1], sum = 0;
-  int64_t finite = 0;
-  for (int64_t i = 0; i < r->n; i++) {
-    double t = (double)x[i * r->s[0]];
-    bool ok = t - t == 0;
-    lo = ok && t < lo ? t : lo;
-    hi = ok && t > hi ? t : hi;
-    sum += ok ? t : 0;
-    finite += ok;
+  int64_t s = r->s[0];
+  for (int64_t i = 0, n; i < r->n; i += n, x += n * s) {
+    n = r->n - i < PIECE ? r->n - i : PIECE;
+    double sum = NAME(sum_row)(x, s, n, 0), lo = a->par[0], hi = a->par[1];
+    int64_t finite = n;
+    if (sum - sum == 0) {
+      int nan;
+      lo = fmin(lo, (double)NAME(extreme_row)(x, s, n, 0, &nan));
+      hi = fmax(hi, (double)NAME(extreme_row)(x, s, n, 1, &nan));
+    } else {
+      sum = 0;
+      finite = 0;
+      for (int64_t k = 0; k < n; k++) {
+        double t = (double)x[k * s];
+        if (!(t - t == 0)) continue;
+        lo = t < lo ? t : lo;
+        hi = t > hi ? t : hi;
+        sum += t;
+        finite++;
+      }
+    }
+    a->par[0] = lo;
+    a->par[1] = hi;
+    a->par[2] += (double)finite;
+    a->par[3] += (double)(n - finite);
+    a->re += sum;
   }
-  a->par[0] = lo;
-  a->par[1] = hi;
-  a->par[2] += (double)finite;
-  a->par[3] += (double)(r->n - finite);
-  a->re += sum;
 }
 #endif
 

@@ -30,4 +30,6 @@ lua_modules += lua/moho/strict.lua
 lua_modules += lua/moho/test.lua
 lua_modules += lua/moho/testing.lua
 lua_modules += lua/moho/plot.lua
+lua_modules += lua/moho/plot_args.lua
+lua_modules += lua/moho/draw.lua
 EXTRA_DIST += $(lua_modules)

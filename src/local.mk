@@ -138,6 +138,7 @@ libmoho_la_SOURCES += %D%/plot/font.c
 libmoho_la_SOURCES += %D%/plot/cmap.c
 libmoho_la_SOURCES += %D%/plot/axis.c
 libmoho_la_SOURCES += %D%/plot/grid.c
+libmoho_la_SOURCES += %D%/plot/sixel.c
 libmoho_la_SOURCES += %D%/plot/image.c
 libmoho_la_SOURCES += %D%/plot/wiggle.c
 libmoho_la_SOURCES += %D%/plot/curve.c

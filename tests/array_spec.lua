@@ -457,11 +457,11 @@ describe("print", function()
   end)
 
   it("reads corners only of a large array", function()
-    local a = moho.empty{ shape = { 8192, 16384 }, dtype = "f32" }
-    for _, i in ipairs{ "1:3", "-3:" } do for _, j in ipairs{ "1:3", "-3:" } do a:slice(i .. ", " .. j):fill(7) end end
-    local text = show.text(a)
-    assert.is_nil(text:match("mean"))
-    assert.matches("%[7 7 7 … 7 7 7%]", text)
+    local seven = ffi.new("float[1]", 7)
+    local function of(n, m) return show.text(moho.array.wrap{ ptr = seven, shape = { n, m }, strides = { 0, 0 } }) end
+    assert.matches("%[7 7 7 … 7 7 7%]", of(2 ^ 20, 2 ^ 20))
+    assert.is_nil(of(2 ^ 20, 2 ^ 20):match("mean"))
+    assert.matches("mean 7", of(2 ^ 14, 2 ^ 14))                                         -- 1 GiB
   end)
 end)
 

@@ -34,6 +34,7 @@ specs += %D%/solvers_spec.lua
 specs += %D%/sparse_spec.lua
 specs += %D%/checkpoint_spec.lua
 specs += %D%/plot_spec.lua
+specs += %D%/draw_spec.lua
 specs += %D%/kirchhoff_spec.lua
 specs += %D%/eikonal_spec.lua
 specs += %D%/examples_spec.lua

@@ -3,7 +3,9 @@ local core = require "moho.core"
 
 local show = {}
 
-local EDGE, STATS_LIMIT = 3, 256 * 2 ^ 20     -- elements at each end; bytes above which no statistics are computed
+-- Elements at each end; bytes above which no statistics are computed: what a host's or a card's memory gives in some 40 ms.
+local EDGE = 3
+local function stats_limit(device) return device == "cpu" and 2 ^ 30 or 64 * 2 ^ 30 end
 
 local function shape_text(s)
   local t = {}
@@ -32,33 +34,33 @@ end
 
 local function statistics(a)
   if a.size == 0 then return "   empty" end
-  if a.nbytes > STATS_LIMIT or a.dtype:sub(1, 1) == "c" then return "" end
+  if a.nbytes > stats_limit(a.device) or a.dtype:sub(1, 1) == "c" then return "" end
   local lo, hi, mean, bad = core.array_stats(a)
   local text = bad < a.size and ("   min %s  max %s  mean %s"):format(number(lo), number(hi), number(mean)) or ""
   if bad > 0 then text = text .. ("   %d not finite"):format(bad) end
   return text
 end
 
--- positions of an axis to show, nil where the dots go
-local function picks(n)
+-- positions of an axis to show, false where the dots go
+local function picks(n, edge)
   local p = {}
-  if n <= 2 * EDGE then for i = 1, n do p[#p + 1] = i end return p end
-  for i = 1, EDGE do p[#p + 1] = i end
+  if n <= 2 * edge then for i = 1, n do p[#p + 1] = i end return p end
+  for i = 1, edge do p[#p + 1] = i end
   p[#p + 1] = false
-  for i = n - EDGE + 1, n do p[#p + 1] = i end
+  for i = n - edge + 1, n do p[#p + 1] = i end
   return p
 end
 
 -- the corner elements as text, aligned; leading axes beyond two are shown at their first index
-local function block(a)
+local function block_of(a, edge)
   local shape, lead = a.shape, {}
   for i = 1, #shape - 2 do lead[i] = 1 end
   local nrow, ncol = #shape >= 2 and shape[#shape - 1] or 1, shape[#shape] or 1
   local rows, width = {}, 1
-  for _, i in ipairs(picks(nrow)) do
+  for _, i in ipairs(picks(nrow, EDGE)) do
     local row = {}
     if i then
-      for _, j in ipairs(picks(ncol)) do
+      for _, j in ipairs(picks(ncol, edge)) do
         local index = {}
         for k, v in ipairs(lead) do index[k] = v end
         if #shape >= 2 then index[#index + 1] = i end
@@ -70,7 +72,9 @@ local function block(a)
     rows[#rows + 1] = row
   end
   local lines = {}
+  local wide = 0
   for _, row in ipairs(rows) do
+    wide = math.max(wide, #row * (width + 1) + 3)
     if #row == 0 then lines[#lines + 1] = "  …"
     else
       for j, t in ipairs(row) do row[j] = t == "…" and t or (" "):rep(width - #t) .. t end
@@ -78,7 +82,16 @@ local function block(a)
     end
   end
   if #shape > 2 then table.insert(lines, 1, "  [" .. ("1, "):rep(#shape - 2) .. ":, :]") end
-  return table.concat(lines, "\n")
+  return table.concat(lines, "\n"), wide
+end
+
+-- With fewer columns where the terminal is narrow.
+local function block(a)
+  local room = (require("moho.host").columns()) or 200
+  for edge = EDGE, 1, -1 do
+    local text, wide = block_of(a, edge)
+    if wide <= room or edge == 1 then return text end
+  end
 end
 
 function show.array(a)

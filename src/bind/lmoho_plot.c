@@ -76,6 +76,7 @@ static void parameters(lua_State *L, int t, moho_plot_par *p)
       .clip = real(L, t, "quantile"),
       .transpose = flag(L, t, "transpose"),
       .nobar = flag(L, t, "nobar"),
+      .bare = flag(L, t, "bare"),
       .width = (int)real(L, t, "width"),
       .height = (int)real(L, t, "height"),
       .columns = (int)real(L, t, "columns"),
@@ -93,6 +94,11 @@ static void parameters(lua_State *L, int t, moho_plot_par *p)
 static int result(lua_State *L, const char *file, const moho_plot_info *info)
 {
   lua_createtable(L, 0, 6);
+  if (info->rgb) {
+    lua_pushlstring(L, (const char *)info->rgb, 3 * (size_t)info->width * (size_t)info->height);
+    free(info->rgb);
+    lua_setfield(L, -2, "pixels");
+  }
   lua_pushstring(L, file);
   lua_setfield(L, -2, "file");
   lua_pushinteger(L, info->width);
@@ -224,9 +230,23 @@ static int plot_curve(lua_State *L)
   return result(L, p.file, &info);
 }
 
+/* (who, pixels, width, height) -> text */
+static int plot_sixel(lua_State *L)
+{
+  size_t n, size;
+  const char *who = LMOHO_WHO(L), *rgb = luaL_checklstring(L, 2, &n);
+  int w = (int)luaL_checkinteger(L, 3), h = (int)luaL_checkinteger(L, 4);
+  char *out = NULL;
+  if (w < 1 || h < 1 || n != 3 * (size_t)w * (size_t)h) return lmoho_error(L, who, "expected 3 bytes a pixel");
+  lmoho_check(L, moho_plot_sixel((const unsigned char *)rgb, w, h, &out, &size), who);
+  lua_pushlstring(L, out, size);
+  free(out);
+  return 1;
+}
+
 void lmoho_open_plot(lua_State *L)
 {
   static const luaL_Reg functions[] = {
-      {"plot_image", plot_image}, {"plot_wiggle", plot_wiggle}, {"plot_curve", plot_curve}, {NULL, NULL}};
+      {"plot_image", plot_image}, {"plot_wiggle", plot_wiggle}, {"plot_curve", plot_curve}, {"plot_sixel", plot_sixel}, {NULL, NULL}};
   luaL_register(L, NULL, functions);
 }

@@ -11,6 +11,11 @@ moho_status moho_plot_finish(moho_canvas *c, const char *file, moho_plot_info *i
 {
   info->width = c->w;
   info->height = c->h;
+  if (!file) {
+    info->rgb = c->rgb;
+    c->rgb = NULL;
+    return MOHO_OK;
+  }
   return moho_png_write(file, c->w, c->h, c->rgb);
 }
 
@@ -296,6 +301,20 @@ static bool same_axes(const moho_grid *g, int n)
   return true;
 }
 
+/* The samples of one array and nothing else: what small pictures are made of. */
+static moho_status draw_bare(const layout *l, const moho_rgb *lut, const char *file, moho_plot_info *info)
+{
+  const moho_plot_par *p = l->p;
+  moho_canvas *c = NULL;
+  MOHO_TRY(moho_canvas_new(p->width, p->height, &c));
+  bool nearest = p->interp ? !strcmp(p->interp, "nearest") : c->w >= 2 * l->g->nx && c->h >= 2 * l->g->nz;
+  moho_status st = draw_samples(c, &(moho_box){0, 0, c->w, c->h}, l->g, nearest, l->lo, l->hi, lut);
+  *info = (moho_plot_info){.lo = l->lo, .hi = l->hi, .nonfinite = l->nonfinite, .every = 1};
+  if (!st) st = moho_plot_finish(c, file, info);
+  moho_canvas_free(c);
+  return st;
+}
+
 static moho_status draw(layout *l, const char *file, moho_plot_info *info)
 {
   const moho_plot_par *p = l->p;
@@ -310,6 +329,7 @@ static moho_status draw(layout *l, const char *file, moho_plot_info *info)
   if (!moho_cmap_make(cmap, lut)) return moho_fail_arg("cmap", "expected one of %s, got \"%s\"", moho_cmap_names, cmap);
   bool symmetric = !strncmp(cmap, "seismic", 7) || !strncmp(cmap, "gr", 2);
   MOHO_TRY(moho_grid_clip(l->g, l->n, p, symmetric, &l->lo, &l->hi));
+  if (p->bare) return draw_bare(l, lut, file, info);
   l->bars = !p->nobar && min <= max;
   l->each = !same_axes(l->g, l->n);
   l->cols = p->columns > 0 ? p->columns : l->n <= 3 ? l->n : (int)ceil(sqrt((double)l->n));
