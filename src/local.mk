@@ -127,6 +127,7 @@ libmoho_la_SOURCES += %D%/io/h5.h
 libmoho_la_SOURCES += %D%/io/hdf5.c
 libmoho_la_SOURCES += %D%/io/hdf5_data.c
 libmoho_la_SOURCES += %D%/io/hdf5_attr.c
+libmoho_la_SOURCES += %D%/io/hdf5_table.c
 libmoho_la_SOURCES += %D%/io/hdf5_driver.c
 libmoho_la_SOURCES += %D%/io/segy.c
 
@@ -162,6 +163,8 @@ libmohobind_la_SOURCES += %D%/bind/lmoho_ctx.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_eikonal.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_open.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_plot.c
+libmohobind_la_SOURCES += %D%/bind/lmoho_process.c
+libmohobind_la_SOURCES += %D%/bind/lmoho_folder.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_solve.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_file.h
 libmohobind_la_SOURCES += %D%/bind/lmoho_io.c

@@ -22,6 +22,7 @@ require "moho.spectra"                       -- A:f()
 moho.signal = require "moho.signal"
 moho.plot = require "moho.plot"
 moho.options = require "moho.options"
+moho.sweep = require "moho.sweep"
 moho.help = require "moho.help"
 
 -- A field that is not there is a slip, as with arrays and operators; rawget(moho, "x") asks without an error.

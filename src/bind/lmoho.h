@@ -69,6 +69,8 @@ void lmoho_open_eikonal(lua_State *L);
 void lmoho_open_solve(lua_State *L);
 void lmoho_open_io(lua_State *L);
 void lmoho_open_plot(lua_State *L);
+void lmoho_open_process(lua_State *L);
+void lmoho_open_folder(lua_State *L);
 int luaopen_moho_core(lua_State *L);    /* repeatable: busted unloads modules between files */
 
 #endif

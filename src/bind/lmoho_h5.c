@@ -275,13 +275,60 @@ static int h5_set_attr(lua_State *L)
   return 0;
 }
 
+/* (who, f, path, columns, n): columns a list of { name =, numbers = true or false, n values }; words are strings. */
+static int h5_table(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 3);
+  moho_h5 *f = to_file(L, 2, who);
+  luaL_checktype(L, 4, LUA_TTABLE);
+  int ncolumns = (int)lua_objlen(L, 4);
+  int64_t n = lmoho_toint(L, 5, who, "n");
+  moho_h5_column *c = lua_newuserdata(L, sizeof *c * (size_t)(ncolumns + 1));
+  luaL_checkstack(L, 2 * ncolumns + 8, who);
+  for (int j = 0; j < ncolumns; j++) {
+    lua_rawgeti(L, 4, j + 1);
+    int at = lua_gettop(L);
+    lua_getfield(L, at, "name");
+    lua_getfield(L, at, "numbers");
+    bool numbers = lua_toboolean(L, -1);
+    c[j] = (moho_h5_column){ .name = luaL_checkstring(L, -2) };
+    double *v = lua_newuserdata(L, 8 * (size_t)(n + 1));
+    const char **w = (const char **)v;
+    for (int64_t i = 0; i < n; i++) {
+      lua_rawgeti(L, at, (int)i + 1);
+      if (numbers) v[i] = luaL_checknumber(L, -1);
+      else if (lua_type(L, -1) == LUA_TSTRING) w[i] = lua_tostring(L, -1);  /* the column keeps it alive */
+      else lmoho_error(L, who, "column '%s': row %d is a %s, not a string", c[j].name, (int)i + 1, luaL_typename(L, -1));
+      lua_pop(L, 1);
+    }
+    if (numbers) c[j].numbers = v;
+    else c[j].words = w;
+    lua_replace(L, at);                 /* the values stay, until all is written                   */
+    lua_settop(L, at);
+  }
+  ((filebox *)lua_touserdata(L, 2))->written = true;
+  lmoho_check(L, moho_h5_write_table(f, path, ncolumns, c, n), who);
+  return 0;
+}
+
+/* (who, f, path, file, object) */
+static int h5_link(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 3);
+  moho_h5 *f = to_file(L, 2, who);
+  ((filebox *)lua_touserdata(L, 2))->written = true;
+  lmoho_check(L, moho_h5_link(f, path, luaL_checkstring(L, 4), luaL_checkstring(L, 5)), who);
+  return 0;
+}
+
 void lmoho_open_h5(lua_State *L)
 {
   static const luaL_Reg functions[] = {
       {"h5_open", h5_open},   {"h5_close", h5_close}, {"h5_abandon", h5_abandon},
       {"h5_kind", h5_kind},   {"h5_list", h5_list},   {"h5_read", h5_read},
       {"h5_write", h5_write}, {"h5_attr", h5_attr},   {"h5_set_attr", h5_set_attr},
-      {"h5_name", h5_name},   {NULL, NULL},
+      {"h5_name", h5_name},   {"h5_table", h5_table}, {"h5_link", h5_link},
+      {NULL, NULL},
   };
   luaL_setfuncs(L, functions, 0);
   if (luaL_newmetatable(L, FILE_NAME)) {

@@ -13,5 +13,7 @@ int luaopen_moho_core(lua_State *L)
   lmoho_open_solve(L);
   lmoho_open_io(L);
   lmoho_open_plot(L);
+  lmoho_open_process(L);
+  lmoho_open_folder(L);
   return 1;
 }

@@ -57,10 +57,14 @@ static int run_steps(lua_State *L, const options *o)
   return EXIT_OK;
 }
 
+/* A script that returns a sweep is a sweep's script: it is run. */
 static int run_script(lua_State *L, const options *o, const char *path)
 {
-  int status = state_loadfile(L, o, path && strcmp(path, "-") != 0 ? path : NULL);
-  return run(L, status, status == 0 ? state_pushargs(L) : 0);
+  static const char code[] = "local script = ... local s = script(select(2, ...)) local sweep = package.loaded['moho.sweep'] "
+                             "if sweep and sweep.is(s) then require('moho.sweep_command').returned(s) end";
+  int status = luaL_loadbuffer(L, code, sizeof code - 1, "=moho/host");
+  if (status == 0) status = state_loadfile(L, o, path && strcmp(path, "-") != 0 ? path : NULL);
+  return run(L, status, status == 0 ? state_pushargs(L) + 1 : 0);
 }
 
 /* The function that a module of ours gives, called without arguments. */
@@ -97,6 +101,25 @@ static int set_device(lua_State *L, const options *o)
   }
   moho_ctx_unref(c);
   return rc;
+}
+
+/* Device and threads are for the workers: this process opens no device. A worker does, before anything runs. */
+static int run_sweep(lua_State *L, const options *o)
+{
+  static const char code[] = "require('moho.sweep_command').main(...)";
+  bool worker = false;
+  lua_getglobal(L, "arg");
+  lua_rawgeti(L, -1, 1);
+  worker = lua_isstring(L, -1) && strncmp(lua_tostring(L, -1), "--worker=", 9) == 0;
+  lua_pop(L, 2);
+  int rc = worker ? set_device(L, o) : EXIT_OK;
+  if (!rc && o->strict) rc = run_module(L, "moho.strict");
+  if (rc) return rc;
+  int status = luaL_loadbuffer(L, code, sizeof code - 1, "=moho/host");
+  if (o->device) lua_pushstring(L, o->device);
+  else lua_pushnil(L);
+  lua_pushinteger(L, o->threads);
+  return run(L, status, 2);
 }
 
 static int run_prompt(lua_State *L, const options *o)
@@ -174,6 +197,8 @@ int main(int argc, char **argv)
   if (o.what == RUN_TEST) {
     rc = set_device(L, &o);
     if (!rc) rc = run_module(L, "moho.test");
+  } else if (o.what == RUN_SWEEP) {
+    rc = run_sweep(L, &o);
   } else {
     rc = run_lua(L, &o, argv);
   }

@@ -61,6 +61,7 @@ static const struct command {
 } commands[] = {
     {"info", RUN_INFO, "versions, devices, memory, threads"},
     {"test", RUN_TEST, "run specs (*_spec.lua) with busted; its options may follow"},
+    {"sweep", RUN_SWEEP, "run a script's parameter sweep, look at its results; moho sweep --help"},
 };
 enum { NCOMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -269,7 +270,7 @@ static int parse_option(int argc, char **argv, int *i, options *o)
   return take(o, t, value);
 }
 
-/* Behind a command: `info` takes flags of ours, `test` hands everything to busted. */
+/* Behind a command: `info` takes flags of ours, `test` and `sweep` read what follows themselves. */
 static int parse_command(int argc, char **argv, int i, options *o)
 {
   o->first = i;

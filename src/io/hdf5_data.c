@@ -332,7 +332,7 @@ static moho_status layout(const moho_array *a, const moho_h5_how *how, hid_t dcp
 }
 
 /* What may not be overwritten: groups; and a dataset is no folder for others. */
-static moho_status may_write(moho_h5 *f, char *p)
+moho_status moho_h5_may_write(moho_h5 *f, char *p)
 {
   moho_h5_kind k = MOHO_H5_NONE;
   moho_status st = MOHO_OK;
@@ -352,7 +352,7 @@ static moho_status may_write(moho_h5 *f, char *p)
 }
 
 /* A dataset at `p` with the groups above it, in place of what is there: the room of that is used again. -1: failed. */
-static hid_t make(moho_h5 *f, const char *p, hid_t type, hid_t space, hid_t dcpl)
+hid_t moho_h5_make(moho_h5 *f, const char *p, hid_t type, hid_t space, hid_t dcpl)
 {
   hid_t d = -1, lcpl;
   if (H5Lexists(f->id, p, H5P_DEFAULT) > 0 && H5Ldelete(f->id, p, H5P_DEFAULT) < 0) return -1;
@@ -369,14 +369,14 @@ static moho_status write_values(moho_h5 *f, char *p, const moho_array *a, const 
   moho_status st;
   bool begun = false;
   hid_t type = -1, space = -1, dcpl = -1, d = -1;
-  if ((st = may_write(f, p)) || (st = moho_file_host(a, &h))) goto out;
+  if ((st = moho_h5_may_write(f, p)) || (st = moho_file_host(a, &h))) goto out;
   type = moho_h5_file_type(a->type);
   space = moho_h5_space(&a->shape);
   dcpl = H5Pcreate(H5P_DATASET_CREATE);
   if (type < 0 || space < 0 || dcpl < 0) { st = moho_h5_fail("cannot write '%s' into %s", p, f->path); goto out; }
   if ((st = layout(a, how, dcpl))) goto out;
   f->dirty = begun = true;
-  d = make(f, p, type, space, dcpl);
+  d = moho_h5_make(f, p, type, space, dcpl);
   /* the file's types are little endian, as memory is: `type` is both */
   if (d < 0 || (moho_array_size(h) && H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, moho_array_data(h)) < 0))
     st = moho_h5_fail("cannot write '%s' into %s", p, f->path);
@@ -402,12 +402,12 @@ moho_status moho_h5_write(moho_h5 *f, const char *path, const moho_array *a, con
 
 static moho_status write_text(moho_h5 *f, char *p, const char *text, int64_t n)
 {
-  moho_status st = may_write(f, p);
+  moho_status st = moho_h5_may_write(f, p);
   if (st) return st;
   hid_t type = moho_h5_text_type(), space = moho_h5_text_space(n), d = -1;
   if (type >= 0 && space >= 0) {
     f->dirty = true;
-    d = make(f, p, type, space, H5P_DEFAULT);
+    d = moho_h5_make(f, p, type, space, H5P_DEFAULT);
   }
   st = d < 0 ? moho_h5_fail("cannot write '%s' into %s", p, f->path) : moho_h5_put_texts(d, false, text, n);
   if (d >= 0) H5Oclose(d);

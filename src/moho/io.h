@@ -45,6 +45,11 @@ MOHO_API moho_status moho_h5_kind_of(moho_h5 *f, const char *path, moho_h5_kind 
 /* `each` must return normally: it is called from inside the library. */
 MOHO_API moho_status moho_h5_list(moho_h5 *f, const char *group,
                                   void (*each)(void *user, const char *name, moho_h5_kind k), void *user);
+/* A table of n rows as one dataset of compounds: a column is numbers, or words (never NULL). */
+typedef struct moho_h5_column { const char *name; const double *numbers; const char *const *words; } moho_h5_column;
+MOHO_API moho_status moho_h5_write_table(moho_h5 *f, const char *path, int ncolumns, const moho_h5_column *c, int64_t n);
+/* What stands at `object` of another file, by its name as seen from this one's folder. */
+MOHO_API moho_status moho_h5_link(moho_h5 *f, const char *path, const char *file, const char *object);
 /* Attributes: MOHO_H5_SCALAR (an array of one element), MOHO_H5_ARRAY, MOHO_H5_TEXT (as moho_h5_read_text), or NONE. */
 MOHO_API moho_status moho_h5_attr(moho_h5 *f, const char *path, const char *name, moho_h5_kind *kind, moho_array **a,
                                   char **text, int64_t *ntext);

@@ -1,0 +1,1 @@
+return { html = function() return "" end }

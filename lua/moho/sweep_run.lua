@@ -1,0 +1,332 @@
+-- The parent of a sweep: hands runs to workers, hears them, keeps the records. It touches no device. Alone it writes the
+-- folder's records; a worker writes result.h5 of its run.
+local core = require "moho.core"
+local schema = require "moho.schema"
+local text = require "moho.sweep_text"
+local folder = require "moho.sweep_folder"
+local progress = require "moho.sweep_progress"
+local queue = require "moho.sweep_queue"
+
+local BEAT, GRACE, LOG_HEAD, LOG_TAIL = 5, 5, 4 * 2 ^ 20, 2 ^ 16
+
+-- ---- the log of a run: its head and its tail, however much it prints -----------------------------
+local function log_write(slot, s)
+  local run = slot.run
+  if not run then
+    slot.chatter = (slot.chatter .. s):sub(-LOG_TAIL)
+    return
+  end
+  if not run.log then
+    local why
+    run.log, why = io.open(run.dir .. "/log.txt", run.attempt > 1 and "ab" or "wb")
+    if not run.log then error("sweep: " .. why, 0) end
+    run.logged, run.tail, run.cut = 0, {}, 0
+  end
+  local room = LOG_HEAD - run.logged
+  if room > 0 then
+    run.log:write(s:sub(1, room))
+    run.logged = run.logged + math.min(#s, room)
+    s = s:sub(room + 1)
+  end
+  if s == "" then return end
+  run.cut = run.cut + #s
+  run.tail[#run.tail + 1] = s
+  if #run.tail > 64 then                              -- what comes is at most 64 KiB a piece
+    run.tail = { table.concat(run.tail):sub(-LOG_TAIL) }
+  end
+end
+
+local function log_close(run)
+  if not run.log then return end
+  if run.cut > 0 then
+    local tail = table.concat(run.tail):sub(-LOG_TAIL)
+    if run.cut > #tail then run.log:write(("\n... %d bytes are left out here ...\n"):format(run.cut - #tail)) end
+    run.log:write(tail)
+  end
+  run.log:close()
+  run.log, run.tail = nil, nil
+end
+
+-- ---- workers ---------------------------------------------------------------------------------------
+local function command(r, slot)
+  local words = { core.host_program() }
+  if r.device then words[#words + 1] = "--device=" .. r.device end
+  words[#words + 1] = "--threads=" .. r.threads
+  words[#words + 1] = "sweep"
+  words[#words + 1] = "--worker=" .. core.process_pid()
+  words[#words + 1] = "--out=" .. r.s.out
+  for _, set in ipairs(r.s.sets) do words[#words + 1] = "--set=" .. set end
+  words[#words + 1] = r.s.file
+  words[#words + 1] = "--"
+  for i = 1, #r.s.args do words[#words + 1] = r.s.args[i] end
+  local env = { "HDF5_USE_FILE_LOCKING=FALSE" }
+  if slot.gpu then env[#env + 1] = "CUDA_VISIBLE_DEVICES=" .. slot.gpu end
+  return words, env
+end
+
+local function start(r, slot)
+  slot.process = core.process_start("sweep", command(r, slot))
+  slot.state, slot.talk, slot.chatter, slot.since = "starting", "", "", core.clock()
+end
+
+local function record_of(r, run, state)
+  return { state = state, key = run.key, id = run.id, number = run.number, attempt = run.attempt, started = run.started, code = r.s.code,
+    moho = core.version, host = r.host, device = run.device, seed = text.seed(r.s.seed, run.id) }
+end
+
+local function hand_out(r, slot)
+  local run = r.queue:next()
+  if not run then return false end
+  run.attempt, run.started, run.device = (run.attempt or 0) + 1, core.host_time(), slot.device
+  slot.run, slot.state, slot.since, slot.beat, slot.kill = run, "busy", core.clock(), core.clock(), nil
+  folder.put_record(run.dir .. "/status", record_of(r, run, "running"))
+  os.remove(run.dir .. "/error.txt")
+  r.progress:event("started", run, {}, r.busy)
+  core.process_tell(slot.process, text.of{ id = run.id, dir = run.dir, attempt = run.attempt } .. "\n")
+  return true
+end
+
+-- A run has ended, one way or the other. Memory and time are given another chance; a defect of the run is not.
+local function finish(r, slot, state, o)
+  local run = slot.run
+  slot.run = nil
+  log_close(run)
+  local record = record_of(r, run, state)
+  record.row, record.seconds, record.peak = o.row, o.seconds or core.clock() - slot.since, o.peak
+  record.error, record.kind, record.trace, record.finished = o.error, o.kind, o.trace, core.host_time()
+  if state == "failed" then
+    folder.put(run.dir .. "/error.txt", ("%s\nparameters %s\nattempt %d, %s\n"):format(o.trace or o.error, run.key, run.attempt, o.kind))
+    if (o.kind == "memory" or o.kind == "timeout") and run.attempt <= r.retries and not r.stopping then
+      r.progress:note("run %d: %s; attempt %d of %d follows", run.number, o.error:match "^[^\n]*", run.attempt + 1, r.retries + 1)
+      r.queue:again(run)
+      return
+    end
+  end
+  folder.put_record(run.dir .. "/status", record, true)
+  r.queue:done(run, record)
+  r.progress:event(state, run, record, r.busy)
+  if state == "failed" and r.fail_fast and not r.stopping then
+    r.stopping = "stopped at the first failure"
+    r.progress:note("stopping at the first failure; what runs is let finish")
+  end
+end
+
+local function leave(slot)
+  core.process_tell(slot.process, "quit\n")
+  slot.state, slot.since = "leaving", core.clock()
+end
+
+-- ---- what workers say --------------------------------------------------------------------------------
+local words = {}
+
+function words.ready(r, slot, o)
+  if o.points ~= r.s.fingerprint then
+    error(("sweep: %s makes other points when a worker runs it: the script must make the same sweep each time (no clock, no random numbers of its own)"):format(r.s.file), 0)
+  end
+  slot.state, slot.device = "idle", o.device
+end
+
+function words.broken(_, _, o) error("sweep: setup failed\n" .. o.error, 0) end
+function words.done(r, slot, o)
+  finish(r, slot, "done", o)
+  slot.state = "idle"
+  if r.s.fresh then leave(slot) end
+end
+
+function words.failed(r, slot, o)
+  if o.kind == "storage" then error("sweep: cannot keep results: " .. o.error .. "; make room and run the sweep again: it goes on where it was", 0) end
+  finish(r, slot, "failed", slot.kill or o)
+  leave(slot)
+end
+
+local function hear_out(slot)
+  for _ = 1, 64 do                                     -- a worker that never pauses must not hold up the others
+    local s = core.process_read(slot.process, "out")
+    if not s or s == "" then return end
+    log_write(slot, s)
+  end
+end
+
+local function drain_out(slot)
+  repeat
+    local s = core.process_read(slot.process, "out")
+    if s and s ~= "" then log_write(slot, s) end
+  until not s or s == ""
+end
+
+-- Why a process ended, in words.
+local function ending(process)
+  local how, code, name
+  local till = core.clock() + 10
+  repeat
+    how, code, name = core.process_ended(process)
+    if not how then core.process_wait({}, 0.005) end
+  until how or core.clock() > till
+  if how == "signal" then return ("ended by signal %d (%s)"):format(code, name), code end
+  return ("ended with exit code %s"):format(tostring(code)), nil
+end
+
+local function gone(r, slot)
+  core.process_stop(slot.process, true)                -- and what it may have started
+  local how, signal = ending(slot.process)
+  drain_out(slot)
+  local run, state = slot.run, slot.state
+  if run then
+    if slot.kill then finish(r, slot, "failed", slot.kill)
+    elseif r.ending then
+      log_close(run)
+      slot.run = nil
+    else
+      local kind = signal == 9 and "memory" or "crash"
+      finish(r, slot, "failed", { kind = kind, error = "the process " .. how .. (signal == 9 and ", by the system: most likely it was out of memory" or "") })
+    end
+  elseif state == "starting" and not r.ending then
+    error(("sweep: a worker %s before its first run; it said:\n%s"):format(how, slot.chatter ~= "" and slot.chatter or "(nothing)"), 0)
+  end
+  slot.process, slot.state = nil, "off"
+end
+
+local function hear(r, slot)
+  hear_out(slot)
+  local s = core.process_read(slot.process, "talk")
+  while s and s ~= "" do
+    slot.talk = slot.talk .. s
+    s = core.process_read(slot.process, "talk")
+  end
+  for line, at in slot.talk:gmatch "([^\n]*)\n()" do
+    slot.rest = at
+    drain_out(slot)                                    -- all that it printed before it said so
+    local word, value = line:match "^(%a+) (.*)$"
+    words[word](r, slot, text.read(value))
+  end
+  if slot.rest then slot.talk, slot.rest = slot.talk:sub(slot.rest), nil end
+  if not s then gone(r, slot) end
+end
+
+-- ---- limits ------------------------------------------------------------------------------------------
+local function watch(r, slot)
+  local now = core.clock()
+  if slot.state ~= "busy" then
+    if slot.state == "leaving" and now - slot.since > GRACE then core.process_stop(slot.process, true) end
+    return
+  end
+  if now - slot.beat > BEAT then
+    slot.beat = now
+    core.file_touch(slot.run.dir .. "/status")
+  end
+  if slot.kill then
+    if now - slot.kill.at > GRACE then core.process_stop(slot.process, true) end
+  elseif now - slot.since > r.timeout then
+    slot.kill = { kind = "timeout", at = now, error = ("it took longer than %g s"):format(r.timeout) }
+    core.process_stop(slot.process)
+  elseif r.most and slot.device == "cpu" then
+    local held = core.process_memory(slot.process)
+    if held > r.most then
+      slot.kill = { kind = "memory", at = now, error = ("out of memory: the process holds %.0f MiB, its limit is %.0f MiB"):format(held / 2 ^ 20, r.most / 2 ^ 20) }
+      core.process_stop(slot.process, true)
+    end
+  end
+end
+
+-- The number of cards without asking CUDA: what the system shows of them.
+local function cards()
+  local visible = os.getenv "CUDA_VISIBLE_DEVICES"
+  local list = {}
+  if visible then
+    for id in visible:gmatch "[^,%s]+" do list[#list + 1] = id end
+    return list
+  end
+  for _, name in ipairs(core.folder_list "/dev" or {}) do
+    local n = name:match "^nvidia(%d+)$"
+    if n then list[#list + 1] = n end
+  end
+  table.sort(list, function(a, b) return tonumber(a) < tonumber(b) end)
+  return list
+end
+
+-- Slots: as many as asked for, or one a card, or one that takes all the cores.
+local function slots(r, o)
+  local wants = r.device or "auto"
+  local gpus = o.gpus or (wants == "auto" or wants == "cuda") and cards() or {}
+  local auto = #gpus > 0 and #gpus or 1
+  r.workers = math.max(1, math.min(o.workers == nil and auto or o.workers, r.queue:total()))
+  r.threads = o.threads or math.max(1, math.floor(r.cores / r.workers))
+  r.slots = {}
+  for i = 1, r.workers do r.slots[i] = { state = "off", gpu = #gpus > 0 and gpus[(i - 1) % #gpus + 1] or nil, since = 0 } end
+end
+
+-- ---- the loop -----------------------------------------------------------------------------------------
+local function interrupted(r)
+  if r.stopping then
+    r.ending = true
+    r.progress:note("ending the runs; they are done again next time")
+    for _, slot in ipairs(r.slots) do if slot.process then core.process_stop(slot.process, true) end end
+  else
+    r.progress:note("interrupted: no new runs; %d running are let finish. Ctrl-C again ends them", r.busy)
+  end
+  r.stopping = "interrupted"
+end
+
+local function count(r)
+  r.busy = 0
+  local live = {}
+  for _, slot in ipairs(r.slots) do
+    if slot.state == "busy" then r.busy = r.busy + 1 end
+    if slot.process then live[#live + 1] = slot.process end
+  end
+  return live
+end
+
+local function turn(r)
+  for _, slot in ipairs(r.slots) do
+    local wanted = not r.stopping and r.queue:waiting() > 0
+    if slot.state == "off" and wanted then start(r, slot) end
+    if slot.state == "idle" and not (wanted and hand_out(r, slot)) then
+      leave(slot)
+    end
+  end
+  local live = count(r)
+  if #live == 0 then return false end
+  r.progress:tick(r.busy)
+  if core.process_wait(live, 0.2) == "interrupted" then interrupted(r) end
+  for _, slot in ipairs(r.slots) do
+    if slot.process then hear(r, slot) end
+    if slot.process then watch(r, slot) end
+  end
+  return true
+end
+
+local M = {}
+
+--- Runs what is not done of sweep `s`; gives { done =, failed =, total =, stopped = }.
+function M.run(s, o)
+  local part = o.shard or o.run
+  local lock = folder.lock(s.out, part)
+  local r = { s = s, o = o, retries = o.retries or s.retries, timeout = o.timeout or s.timeout or math.huge, fail_fast = o.fail_fast, busy = 0,
+    host = core.host_name(), cores = core.threads(), device = o.device or s.device, slots = {} }
+  r.most = s.memory_limit and s.memory_limit + 512 * 2 ^ 20
+  r.queue = queue.new(s, o, part)
+  slots(r, o)
+  r.progress = progress.new{ form = o.progress or "auto", total = r.queue:total(), workers = r.workers, best = s:best_teller() }
+  if r.queue:kept() > 0 then r.progress:note("%d of %d runs are done already", r.queue:kept(), #s.list) end
+  folder.put_record(s.out .. "/sweep", { name = s.name, script = s.file, seed = s.seed, names = s.names, minimize = s.minimize, maximize = s.maximize, moho = core.version })
+  folder.put(s.out .. "/script.lua", folder.slurp(s.file) or "")
+  core.process_guard(true)
+  local ok, e = xpcall(function() while turn(r) do end end, function(e) return type(e) == "string" and schema.debug and debug.traceback(e) or e end)
+  core.process_guard(false)
+  for _, slot in ipairs(r.slots) do
+    if slot.process then core.process_stop(slot.process, true) end
+    if slot.run then pcall(log_close, slot.run) end
+  end
+  r.slots = nil
+  if ok and r.queue:total() > 0 then r.progress:finish() end
+  if not ok then
+    core.lock_drop(lock)
+    error(e, 0)
+  end
+  if not part then s:write_out() end
+  core.lock_drop(lock)
+  return { done = r.progress.done, failed = r.progress.failed, total = r.queue:total(), kept = r.queue:kept(), failed_before = r.queue.failed_before, stopped = r.stopping }
+end
+
+return M

@@ -1,0 +1,315 @@
+-- Results of a sweep's folder: as a list, a table, CSV, a pivot table, the master file.
+local core = require "moho.core"
+local schema = require "moho.schema"
+local text = require "moho.sweep_text"
+local folder = require "moho.sweep_folder"
+local progress = require "moho.sweep_progress"
+
+local M = {}
+
+--- A folder's runs with what they gave: { number, id, dir, name, state, p, row, seconds, error, kind, peak }, by number. A run that
+--- was under way when its sweep was killed is "unfinished".
+function M.results(out)
+  local list = {}
+  for _, r in ipairs(folder.list(out)) do
+    local c = r.record
+    if c then
+      local age = select(3, core.file_about(r.dir .. "/status")) or 0
+      list[#list + 1] = { number = r.number, id = r.id, dir = r.dir, name = r.name, p = text.read(c.key) or {}, row = c.row or {}, seconds = c.seconds,
+        state = c.state == "running" and age > 30 and "unfinished" or c.state, error = c.error, kind = c.kind, trace = c.trace, peak = c.peak,
+        attempt = c.attempt, device = c.device, started = c.started, finished = c.finished }
+    end
+  end
+  return list
+end
+
+--- The names of parameters and of results that a list of runs has.
+function M.columns(list)
+  local params, rows, seen = {}, {}, {}
+  for _, r in ipairs(list) do
+    for k in pairs(r.p) do if not seen[k] then seen[k], params[#params + 1] = true, k end end
+    for k in pairs(r.row) do if not seen[k] then seen[k], rows[#rows + 1] = true, k end end
+  end
+  table.sort(params)
+  table.sort(rows)
+  return params, rows
+end
+
+local function value(r, name)
+  if r.p[name] ~= nil then return r.p[name] end
+  if r.row[name] ~= nil then return r.row[name] end
+  if name == "run" then return r.number elseif name == "seconds" then return r.seconds elseif name == "state" then return r.state end
+end
+
+local function cell(v)
+  if v == nil then return "" end
+  if type(v) == "number" then
+    if v == math.floor(v) and math.abs(v) < 1e15 then return ("%d"):format(v) end
+    return ("%.6g"):format(v)
+  end
+  if type(v) == "string" then return (v:gsub("[%c]", " ")) end
+  if type(v) == "cdata" then return (tostring(v):gsub("U?LL$", "")) end
+  return text.of(v) or tostring(v)
+end
+M.cell = cell
+
+local function need_column(who, list, name)
+  local params, rows = M.columns(list)
+  local all = { "run", "seconds", "state" }
+  for _, k in ipairs(params) do all[#all + 1] = k end
+  for _, k in ipairs(rows) do all[#all + 1] = k end
+  for _, k in ipairs(all) do if k == name then return end end
+  schema.fail(who, "no column '%s'%s; there are %s", tostring(name), schema.suggest(tostring(name), all), table.concat(all, ", "))
+end
+
+-- Numbers before words, what is missing last.
+local function less(a, b)
+  if a == nil or b == nil then return a ~= nil end
+  local na, nb = tonumber(a), tonumber(b)
+  if na and nb then return na < nb end
+  if na or nb then return na ~= nil end
+  return tostring(a) < tostring(b)
+end
+
+function M.sorted(who, list, by)
+  local falling = by:sub(1, 1) == "-"
+  local name = falling and by:sub(2) or by
+  need_column(who, list, name)
+  local copy = {}
+  for i, r in ipairs(list) do copy[i] = r end
+  table.sort(copy, function(a, b)
+    local x, y = value(a, name), value(b, name)
+    if x == y then return a.number < b.number end
+    if x == nil or y == nil then return y == nil end
+    if falling then x, y = y, x end
+    return less(x, y)
+  end)
+  return copy
+end
+
+-- Characters of UTF-8 take a column each.
+local function width(s) return #(s:gsub("[\128-\191]", "")) end
+
+--- Lines of aligned cells under a head; numbers to the right.
+function M.aligned(head, lines)
+  local w, right = {}, {}
+  for j, h in ipairs(head) do
+    w[j], right[j] = width(h), true
+    for _, l in ipairs(lines) do
+      w[j] = math.max(w[j], width(l[j]))
+      right[j] = right[j] and (l[j] == "" or tonumber(l[j]) ~= nil)
+    end
+  end
+  local out = {}
+  local function add(l)
+    local cells = {}
+    for j, c in ipairs(l) do
+      local pad = (" "):rep(w[j] - width(c))
+      cells[j] = right[j] and pad .. c or c .. pad
+    end
+    out[#out + 1] = (table.concat(cells, "  "):gsub("%s+$", ""))
+  end
+  add(head)
+  for _, l in ipairs(lines) do add(l) end
+  return table.concat(out, "\n")
+end
+
+function M.text(list, columns, sort)
+  if sort then list = M.sorted("sweep:table", list, sort) end
+  local head = columns
+  if head then for _, c in ipairs(head) do need_column("sweep:table", list, c) end
+  else
+    local params, rows = M.columns(list)
+    head = { "run" }
+    for _, k in ipairs(params) do head[#head + 1] = k end
+    for _, k in ipairs(rows) do head[#head + 1] = k end
+    head[#head + 1], head[#head + 2] = "seconds", "state"
+  end
+  local lines = {}
+  for i, r in ipairs(list) do
+    lines[i] = {}
+    for j, k in ipairs(head) do
+      local v = value(r, k)
+      lines[i][j] = k == "seconds" and v and ("%.3g"):format(v) or cell(v)
+    end
+  end
+  return M.aligned(head, lines)
+end
+
+local function quoted(s)
+  return s:find '[,"\r\n]' and '"' .. s:gsub('"', '""') .. '"' or s
+end
+
+local function exact(v)
+  if type(v) == "number" then
+    if v ~= v then return "nan" elseif v == math.huge then return "inf" elseif v == -math.huge then return "-inf" end
+    return text.number(v)
+  elseif type(v) == "string" then return v
+  elseif v == nil then return "" end
+  return cell(v)
+end
+
+--- Every column of every run, numbers with all their digits (RFC 4180).
+function M.csv(list)
+  local params, rows = M.columns(list)
+  local head = { "run", "id" }
+  for _, k in ipairs(params) do head[#head + 1] = k end
+  for _, k in ipairs(rows) do head[#head + 1] = k end
+  for _, k in ipairs{ "seconds", "state", "error" } do head[#head + 1] = k end
+  local out, words = {}, {}
+  for j, k in ipairs(head) do words[j] = quoted(k) end
+  out[1] = table.concat(words, ",")
+  for _, r in ipairs(list) do
+    words = {}
+    for j, k in ipairs(head) do
+      local v = value(r, k)
+      if k == "id" and r.p.id == nil and r.row.id == nil then v = r.id
+      elseif k == "error" and v == nil then v = r.error and r.error:match "^[^\n]*" end
+      words[j] = quoted(exact(v))
+    end
+    out[#out + 1] = table.concat(words, ",")
+  end
+  return table.concat(out, "\n") .. "\n"
+end
+
+function M.best(list, by)
+  if not by then schema.fail("sweep:best", "best by what? give the name of a result (-NAME: the largest), or minimize = to the sweep") end
+  local largest = by:sub(1, 1) == "-"
+  local name = largest and by:sub(2) or by
+  need_column("sweep:best", list, name)
+  local best, at
+  for _, r in ipairs(list) do
+    local v = r.state == "done" and tonumber(value(r, name))
+    if v and v == v and (not at or (largest and v > at or not largest and v < at)) then best, at = r, v end
+  end
+  if not best then schema.fail("sweep:best", "no run that is done has a number '%s'", name) end
+  return best
+end
+
+function M.pivot(list, down, across, name)
+  for _, k in ipairs{ down, across, name } do need_column("sweep:pivot", list, k) end
+  local function axis(k)
+    local seen, vs = {}, {}
+    for _, r in ipairs(list) do
+      local v = value(r, k)
+      if v ~= nil and not seen[exact(v)] then seen[exact(v)] = true vs[#vs + 1] = v end
+    end
+    table.sort(vs, less)
+    return vs
+  end
+  local ys, xs, sum, n = axis(down), axis(across), {}, {}
+  for _, r in ipairs(list) do
+    local v = r.state == "done" and tonumber(value(r, name))
+    if v then
+      local at = exact(value(r, down)) .. "\0" .. exact(value(r, across))
+      sum[at], n[at] = (sum[at] or 0) + v, (n[at] or 0) + 1
+    end
+  end
+  local head, lines, values = { down .. " \\ " .. across }, {}, {}
+  for j, x in ipairs(xs) do head[j + 1] = cell(x) end
+  for i, y in ipairs(ys) do
+    lines[i], values[i] = { cell(y) }, {}
+    for j, x in ipairs(xs) do
+      local at = exact(y) .. "\0" .. exact(x)
+      local v = n[at] and sum[at] / n[at]
+      values[i][j], lines[i][j + 1] = v or 0 / 0, v and cell(v) or ""
+    end
+  end
+  return M.aligned(head, lines), { down = ys, across = xs, values = values }
+end
+
+-- ---- what would be done ---------------------------------------------------------------------------------
+local Plan = { __tostring = function(p) return p.text end }
+
+function M.plan(s, plan)
+  local count, lines, peak, estimate = { run = 0, done = 0, failed = 0, left = 0 }, {}, 0, 0
+  local head = { "run", "id" }
+  for _, k in ipairs(s.names) do head[#head + 1] = k end
+  if s.estimate then head[#head + 1] = "memory" end
+  head[#head + 1] = "what"
+  for _, run in ipairs(plan) do
+    count[run.action] = count[run.action] + 1
+    local c = run.record
+    if c and c.state == "done" then peak = math.max(peak, c.peak or 0) end
+    local l = { tostring(run.number), run.id }
+    for _, k in ipairs(s.names) do l[#l + 1] = cell(run.p[k]) end
+    if s.estimate then
+      local bytes = s.estimate(run.p)
+      if type(bytes) ~= "number" then schema.fail("sweep", "memory(p) gave %s, expected bytes", schema.describe(bytes)) end
+      estimate = math.max(estimate, bytes)
+      l[#l + 1] = ("%.4g MiB"):format(bytes / 2 ^ 20)
+    end
+    l[#l + 1] = run.action == "run" and (c and c.state == "running" and "run (unfinished)" or c and "run again" or "run") or
+      run.action == "done" and "skip: done" or run.action == "failed" and "skip: failed (--rerun=failed)" or "skip: not asked for"
+    lines[#lines + 1] = l
+  end
+  local memory = s.estimate and ("memory of a run: at most %.4g MiB by its own estimate"):format(estimate / 2 ^ 20) or
+    peak > 0 and ("memory of a run: at most %.4g MiB in the runs that are done"):format(peak / 2 ^ 20) or
+    "memory of a run: not known before one is done (memory = function(p) gives an estimate)"
+  return setmetatable({ count = count, plan = plan, text = ("%s\n\n%d points: %d to run, %d done, %d failed, %d not asked for\n%s"):format(M.aligned(head, lines), #plan,
+    count.run, count.done, count.failed, count.left, memory) }, Plan)
+end
+
+-- ---- the files of the whole -------------------------------------------------------------------------------
+local function kind_of(list, name)
+  local number, word = false, false
+  for _, r in ipairs(list) do
+    local v = value(r, name)
+    if type(v) == "number" then number = true elseif v ~= nil then word = true end
+  end
+  return number and not word
+end
+
+local function write_master(out, name, list)
+  local h5 = core.h5_open("sweep", out .. "/sweep.h5", "w")
+  local params, rows = M.columns(list)
+  local head, columns = { "run", "id", "state", "seconds" }, {}
+  for _, k in ipairs(params) do head[#head + 1] = k end
+  for _, k in ipairs(rows) do head[#head + 1] = k end
+  for j, k in ipairs(head) do
+    local c = { name = k, numbers = k == "run" or k == "seconds" or (k ~= "id" and k ~= "state" and kind_of(list, k)) }
+    for i, r in ipairs(list) do
+      local v = k == "id" and r.id or k == "state" and r.state or value(r, k)
+      c[i] = c.numbers and (v or 0 / 0) or not c.numbers and exact(v) or v
+    end
+    columns[j] = c
+  end
+  if #list > 0 then core.h5_table("sweep", h5, "/table", columns, #list) end
+  for _, r in ipairs(list) do
+    if core.file_about(r.dir .. "/result.h5") then core.h5_link("sweep", h5, "/runs/" .. ("%04d"):format(r.number), "runs/" .. r.name .. "/result.h5", "/") end
+  end
+  core.h5_write("sweep", h5, "/name", name)
+  core.h5_close("sweep", h5)
+end
+
+--- sweep.h5, table.csv and report.html of a folder.
+function M.write_out(out, name)
+  local list = M.results(out)
+  write_master(out, name, list)
+  folder.put(out .. "/table.csv", M.csv(list), true)
+  folder.put(out .. "/report.html", require("moho.sweep_report").html(out), true)
+end
+
+--- A folder in words: how many runs are in which state, and the first failures.
+function M.status(out)
+  local list, count, lines, took = M.results(out), {}, {}, 0
+  for _, r in ipairs(list) do
+    count[r.state] = (count[r.state] or 0) + 1
+    took = took + (r.seconds or 0)
+  end
+  local words = {}
+  for _, k in ipairs{ "done", "failed", "running", "unfinished" } do if count[k] then words[#words + 1] = ("%d %s"):format(count[k], k) end end
+  lines[1] = ("%s: %d runs, %s; %s of work"):format(out, #list, #words > 0 and table.concat(words, ", ") or "none started", progress.time_text(took))
+  for _, r in ipairs(list) do
+    if r.state == "failed" then
+      lines[#lines + 1] = ("  run %d failed (%s): %s"):format(r.number, r.kind, tostring(r.error):match "^[^\n]*")
+      if #lines > 10 then break end
+    elseif r.state == "running" then
+      local age = select(3, core.file_about(r.dir .. "/status")) or 0
+      lines[#lines + 1] = ("  run %d is running, heard %.0f s ago: %s"):format(r.number, age, text.of(r.p))
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+return M
