@@ -32,6 +32,7 @@ specs += %D%/ops_axis_spec.lua
 specs += %D%/signal_spec.lua
 specs += %D%/solvers_spec.lua
 specs += %D%/sparse_spec.lua
+specs += %D%/sweep_spec.lua
 specs += %D%/checkpoint_spec.lua
 specs += %D%/plot_spec.lua
 specs += %D%/draw_spec.lua

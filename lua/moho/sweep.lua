@@ -200,6 +200,11 @@ local function of(name, help, args, returns, call)
   Sweep[name] = schema.fn{ name = "sweep:" .. name, group = "sweeps", positional = true, help = help, args = args, returns = returns, call = call }
 end
 
+of("points", "The parameters of each run, in order.", {}, "list of tables", function(s)
+  local list = {}
+  for i, point in ipairs(s.list) do list[i] = text.read(point.key) end
+  return list
+end)
 of("results", "What the folder holds: a list of { number, id, dir, state, p, row, seconds, error }, by number.", {}, "list",
   function(s) return tables.results(s.out) end)
 of("table", "The runs as an aligned table: parameters, results, time, state.",
@@ -244,7 +249,5 @@ Sweep.__tostring = function(s)
   for _, r in ipairs(tables.results(s.out)) do held[r.state] = (held[r.state] or 0) + 1 end
   return ("sweep '%s' in %s: %d points of %s; %d done, %d failed"):format(s.name, s.out, #s.list, table.concat(s.names, ", "), held.done or 0, held.failed or 0)
 end
-Sweep.__len = function(s) return #s.list end
-
 schema.by_function[M] = schema.registry.sweep
 return setmetatable(M, { __call = function(_, o) return sweep(o) end })

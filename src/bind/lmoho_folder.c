@@ -122,7 +122,7 @@ static int file_put(lua_State *L)
   size_t n;
   const char *path = luaL_checkstring(L, 1), *text = luaL_checklstring(L, 2, &n);
   bool lasting = lua_toboolean(L, 3);
-  const char *tmp = lua_pushfstring(L, "%s.partial", path);
+  const char *tmp = lua_pushfstring(L, "%s.%d.partial", path, (int)getpid());
   int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return failed(L, tmp);
   bool ok = true;
