@@ -10,6 +10,8 @@ dist_examples_DATA += %D%/denoise_tv.lua
 dist_examples_DATA += %D%/lsm_weights.lua
 dist_examples_DATA += %D%/lsm_marmousi.lua
 dist_examples_DATA += %D%/travel_times.lua
+dist_examples_DATA += %D%/sweep_lsm.lua
+dist_examples_DATA += %D%/sweep_slurm.sh
 
 examplesembeddir = $(examplesdir)/embed
 dist_examplesembed_DATA =

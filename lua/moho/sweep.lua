@@ -228,6 +228,12 @@ of("report", "Writes an HTML page that stands alone: the table, to be sorted, pi
     return file
   end)
 
+of("sheet", "A contact sheet: one 2-D array that every run has saved, side by side, with the run's number and the parameters that differ above each.",
+  { { "dataset", "string", need = true, help = "its name in result.h5" }, { "file", "string", need = true, help = "a picture (.png)" },
+    { "options", "table", help = "those of moho.plot.panel; by: order by this column, -NAME falling" } },
+  "what moho.plot.panel gives",
+  function(s, dataset, file, o) return tables.sheet(tables.results(s.out), dataset, file, o or {}) end)
+
 --- The folder's own table, master file and report; by the parent alone.
 function Sweep:write_out() tables.write_out(self.out, self.name) end
 

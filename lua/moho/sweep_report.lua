@@ -54,20 +54,6 @@ local function pictures(list)
   return names, by_name, left_out
 end
 
--- What differs between runs is worth a caption.
-local function varying(list, names)
-  local out = {}
-  for _, k in ipairs(names) do
-    local first, differs = nil, false
-    for _, r in ipairs(list) do
-      local v = progress.json(r.p[k])
-      if first == nil then first = v elseif v ~= first then differs = true end
-    end
-    if differs then out[#out + 1] = k end
-  end
-  return out
-end
-
 local head = [[
 <!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -187,7 +173,7 @@ function M.html(out)
   end
   local metric = about.minimize or about.maximize
   local known, best = pcall(tables.best, list, about.minimize or about.maximize and "-" .. about.maximize or nil)
-  local differ = varying(list, params)
+  local differ = tables.varying(list)     -- worth a caption
   local json = progress.json{ params = params, rows = rows, runs = runs, varying = differ, metric = metric, best = known and best.number or nil }
   -- Lists that are empty look like objects; and nothing in the data may end the script.
   for _, k in ipairs{ "params", "rows", "runs", "varying" } do json = json:gsub('"' .. k .. '":{}', '"' .. k .. '":[]') end

@@ -218,6 +218,37 @@ function M.pivot(list, down, across, name)
   return M.aligned(head, lines), { down = ys, across = xs, values = values }
 end
 
+--- The parameters that differ among runs.
+function M.varying(list)
+  local out = {}
+  for _, k in ipairs((M.columns(list))) do
+    local first, differs
+    for _, r in ipairs(list) do
+      local v = r.p[k] == nil and "" or exact(r.p[k])
+      if first == nil then first = v elseif v ~= first then differs = true end
+    end
+    if differs then out[#out + 1] = k end
+  end
+  return out
+end
+
+function M.sheet(list, dataset, file, o)
+  local moho, arrays, titles, names, by = require "moho", {}, {}, M.varying(list), o.by
+  if by then list = M.sorted("sweep:sheet", list, by) end
+  for _, r in ipairs(list) do
+    if r.state == "done" then
+      local words = {}
+      for i, k in ipairs(names) do words[i] = cell(r.p[k]) end
+      arrays[#arrays + 1] = moho.read(r.dir .. "/result.h5", { path = "/" .. dataset })
+      titles[#titles + 1] = ("%d: %s"):format(r.number, table.concat(words, ", "))
+    end
+  end
+  if #arrays == 0 then schema.fail("sweep:sheet", "no run is done") end
+  local p = { titles = titles, file = file, title = dataset .. "   run: " .. table.concat(names, ", ") }
+  for k, v in pairs(o) do if k ~= "by" then p[k] = v end end
+  return moho.plot.panel(arrays, p)
+end
+
 -- ---- what would be done ---------------------------------------------------------------------------------
 local Plan = { __tostring = function(p) return p.text end }
 
