@@ -241,11 +241,11 @@ describe("sweeps", function()
       end
     end)
     it("leaves the others whole when runs crash, hang, flood, run out of memory, fail, leave", function()
-      script("bad.lua", [[return sweep{ space = { k = { "fine1", "crash", "hang", "flood", "memory", "error", "leave", "row", "clash", "own", "fine2" } }, timeout = 2, memory = "64 MiB",
+      script("bad.lua", [[return sweep{ space = { k = { "fine1", "crash", "hang", "flood", "memory", "error", "leave", "row", "clash", "own", "fine2" } }, timeout = 5, memory = "64 MiB",
         run = function(p, ctx)
           if p.k == "crash" then require("ffi").cast("int *", 0)[0] = 1 end
           if p.k == "hang" then while true do end end
-          if p.k == "flood" then local s = ("x"):rep(1023) .. "\n" for i = 1, 100 * 1024 do io.write(s) end end
+          if p.k == "flood" then local s = ("x"):rep(65535) .. "\n" for i = 1, 1600 do io.write(s) end end
           if p.k == "memory" then moho.zeros{ shape = { 1e8 } } end
           if p.k == "error" then local function deep() error "not today" end deep() end
           if p.k == "leave" then os.exit(7) end
@@ -426,6 +426,29 @@ describe("sweeps", function()
       code, _, err = run{ "-e", [[local sweep = require"moho".sweep; sweep{ space = { a = { 1 } }, run = function() end }:run{}]] }
       assert.equal(1, code)
       assert.truthy(err:find("put the sweep into a file", 1, true), err)
+    end)
+    it("gives workers the options about modules and the language, and the script its words", function()
+      write("inc/addend.lua", "return 5")
+      write("two words/p.lua", [[local moho, addend = require 'moho', require 'addend'
+        undeclared = 3
+        local words = table.concat({ ... }, "|")
+        return moho.sweep{ out = "a b/c", space = { n = { 1 } }, run = function(p) return { y = p.n + addend + undeclared, w = words, v = arg[1] } end }]])
+      local code, _, err = run{ "-I", dir .. "/inc", "--no-strict", "-q", "sweep", "two words/p.lua", "--", "x y", "--z" }
+      assert.equal(0, code, err)
+      assert.same({ '{n=1} {v="x y",w="x y|--z",y=9} done' }, table_of "a b/c")
+    end)
+    it("says in the workers' words that a device is not there", function()
+      script("d.lua", "return sweep{ space = { n = { 1 } }, run = print }")
+      local code, _, err = run{ "-d", "cuda:99", "sweep", "d.lua" }
+      assert.equal(1, code)
+      assert.truthy(err:find("exit code 3", 1, true) and err:find("cuda:99", 1, true), err)
+    end)
+    it("ends its workers when it is terminated", function()
+      script("t.lua", [[return sweep{ space = { n = { 1 } }, run = function() while true do end end }]])
+      local code, out = shell(("%s sweep t.lua --progress=none & p=$!; until grep -q running runs/t/runs/*/status 2>/dev/null; do sleep 0.02; done; " ..
+        "kill $p; wait $p; c=$?; sleep 0.3; pgrep -f '[s]weep --worker=.*t.lua' && echo left; (exit $c)"):format(quote(program.path "moho")))
+      assert.equal(143, code, out)
+      assert.is_nil(out:find("left", 1, true), out)
     end)
     it("writes progress as lines of JSON", function()
       script("j.lua", [[return sweep{ space = { n = { 1, 2 } }, run = function(p) return { y = 0 / 0 } end }]])

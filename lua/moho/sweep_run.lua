@@ -47,9 +47,30 @@ local function log_close(run)
   run.log, run.tail = nil, nil
 end
 
+-- What this program was told about modules and the language, for the workers: -I, -l, -j, -E, --strict and the like. Device and
+-- threads are given anew; code of -e is the parent's own.
+local function passed_on()
+  local words, out, i = {}, {}, 1
+  local f = io.open("/proc/self/cmdline", "rb")
+  for word in (f and f:read "*a" or ""):gmatch "([^%z]*)%z" do words[#words + 1] = word end
+  if f then f:close() end
+  i = 2
+  while words[i] and words[i]:sub(1, 1) == "-" and words[i] ~= "-" and words[i] ~= "--" do
+    local w = words[i]
+    if w == "-I" or w == "-l" or w == "-j" then
+      out[#out + 1], out[#out + 2] = w, words[i + 1]
+      i = i + 1
+    elseif w:match "^%-[Ilj]" or w == "-E" or w == "--strict" or w == "--no-strict" or w == "--bytecode" then out[#out + 1] = w
+    elseif w == "-e" or w == "-d" or w == "--device" or w == "--threads" then i = i + 1 end
+    i = i + 1
+  end
+  return out
+end
+
 -- ---- workers ---------------------------------------------------------------------------------------
 local function command(r, slot)
   local words = { core.host_program() }
+  for _, w in ipairs(passed_on()) do words[#words + 1] = w end
   if r.device then words[#words + 1] = "--device=" .. r.device end
   words[#words + 1] = "--threads=" .. r.threads
   words[#words + 1] = "sweep"
