@@ -1,6 +1,7 @@
 -- Arrays: making them, their methods, the generator of random numbers. The work is in C (moho.core); here are names, checks, help.
 local core = require "moho.core"
 local schema = require "moho.schema"
+local provenance = require "moho.provenance"
 local show = require "moho.show"
 local ffi = require "ffi"
 
@@ -177,7 +178,10 @@ M.rng = schema.fn{
   name = "rng", group = "arrays", positional = true,
   help = "A generator of random numbers: g = moho.rng(1); g:normal({nx, nz}, \"f32\"); g:uniform({n}).",
   args = { { "seed", "integer", default = 0, min = 0, help = "0 to 2^53" } }, returns = "generator",
-  call = function(seed) return setmetatable({ seed = seed, drawn = 0 }, generator) end,
+  call = function(seed)
+    provenance.seed(seed)
+    return setmetatable({ seed = seed, drawn = 0 }, generator)
+  end,
 }
 
 -- ---- slices: "1:10, :, ::2", 1-based, both ends included, negative from the end -----------

@@ -2,6 +2,7 @@
 local core = require "moho.core"
 local schema = require "moho.schema"
 local complex = require "moho.complex"
+local provenance = require "moho.provenance"
 local show = require "moho.show"
 
 local moho = { version = core.version, complex = schema.fn{
@@ -23,6 +24,8 @@ moho.signal = require "moho.signal"
 moho.plot = require "moho.plot"
 moho.options = require "moho.options"
 moho.sweep = require "moho.sweep"
+moho.log = require("moho.log").log
+moho.progress = require("moho.progress").progress
 moho.help = require "moho.help"
 
 -- A field that is not there is a slip, as with arrays and operators; rawget(moho, "x") asks without an error.
@@ -31,6 +34,8 @@ setmetatable(moho, { __index = function(_, key)
   for name in pairs(moho) do names[#names + 1] = name end
   schema.fail("moho", "no function or field '%s'%s", tostring(key), schema.suggest(tostring(key), names))
 end })
+
+provenance.start()
 
 -- print shows arrays as blocks and operators as trees; everything else as ever
 print = show.print

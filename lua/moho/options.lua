@@ -5,6 +5,7 @@
 --
 -- reads --niter=20, --niter 20, --show, --no-show (booleans), --help, --; the type is the default's. A list as default
 -- takes numbers or words with commas. What is left over is o[1], o[2], ... A wrong option ends the script with exit code 2.
+local provenance = require "moho.provenance"
 local schema = require "moho.schema"
 
 local Usage = {}                        -- tells a wrong option from other errors
@@ -144,7 +145,10 @@ return schema.fn {
     end
     local script = (arg and arg[0] or "script"):match("[^/]*$")
     local ok, out = pcall(parse, list, by_flag, args or arg or {})
-    if ok and out then return out end
+    if ok and out then
+      provenance.parameters(out)
+      return out
+    end
     if ok then
       io.write(help(list, script))
       os.exit(0)

@@ -3,6 +3,7 @@
 local host = require "moho.host"
 local complete = require "moho.complete"
 local prompt = require "moho.prompt"
+local provenance = require "moho.provenance"
 local kind_of = require("moho.schema").kind_of
 
 -- What plain Lua has, and arg: not the user's.
@@ -74,6 +75,7 @@ local function complain(message)
   if message == nil then return end
   -- A traceback of the prompt's own line alone says nothing that the message does not.
   message = message:gsub("\nstack traceback:\n\tprompt:%d+: in main chunk$", "")
+  require("moho.progress").wipe()
   if host.colour "err" then message = message:gsub("^[^\n]*", "\27[31m%0\27[0m") end
   io.stderr:write(message, "\n")
 end
@@ -101,7 +103,8 @@ local function evaluate(f, echo)
   if type(moho) == "table" and moho.sync then moho.sync() end
 end
 
-local function execute(f, echo)
+local function execute(f, echo, text)
+  if text then provenance.command(text) end
   local start = host.clock()
   local ok, message = host.call(evaluate, f, echo)
   local took = host.clock() - start
@@ -148,7 +151,7 @@ local function read_command()
       if f or not more then
         host.remember(text)
         if f and not text:find("^%s*edit%s*%(") then prompt.last = text end
-        return f or false, message
+        return f or false, message, text
       end
     end
   end
@@ -192,7 +195,7 @@ return function()
   while true do
     local f, message, rest = read_command()
     if f then
-      execute(f, message)
+      execute(f, message, rest)
     elseif f == false then
       complain(message)
     else

@@ -269,7 +269,7 @@ local function check_positional(def, n, ...)
       check_value(def, spec, v)
     end
   end
-  return unpack(args, 1, math.max(n, #def.args))
+  return unpack(args, 1, math.max(n, #def.args - (def.varargs and 1 or 0)))      -- of "..." what came, no nil
 end
 
 --- Declares a public function and gives the checked callable. See the head of this file.

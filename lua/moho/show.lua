@@ -115,6 +115,7 @@ end
 function show.print(...)
   local out = {}
   for i = 1, select("#", ...) do out[i] = show.text((select(i, ...))) end
+  require("moho.progress").wipe()
   io.stdout:write(table.concat(out, "\t"), "\n")
 end
 

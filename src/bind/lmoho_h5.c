@@ -321,6 +321,13 @@ static int h5_link(lua_State *L)
   return 0;
 }
 
+/* (name, text or nil, key) */
+static int provenance(lua_State *L)
+{
+  lmoho_check(L, moho_provenance(luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL), lua_toboolean(L, 3)), "provenance");
+  return 0;
+}
+
 void lmoho_open_h5(lua_State *L)
 {
   static const luaL_Reg functions[] = {
@@ -328,7 +335,7 @@ void lmoho_open_h5(lua_State *L)
       {"h5_kind", h5_kind},   {"h5_list", h5_list},   {"h5_read", h5_read},
       {"h5_write", h5_write}, {"h5_attr", h5_attr},   {"h5_set_attr", h5_set_attr},
       {"h5_name", h5_name},   {"h5_table", h5_table}, {"h5_link", h5_link},
-      {NULL, NULL},
+      {"provenance", provenance}, {NULL, NULL},
   };
   luaL_setfuncs(L, functions, 0);
   if (luaL_newmetatable(L, FILE_NAME)) {

@@ -44,6 +44,8 @@ static int run_require(lua_State *L, const char *name)
 
 static int run_steps(lua_State *L, const options *o)
 {
+  for (int i = 0; i < o->nsteps; i++)
+    if (o->steps[i].kind == 'e') state_keep(L, o->steps[i].text);
   for (int i = 0; i < o->nsteps; i++) {
     int rc;
     if (o->steps[i].kind == 'l')

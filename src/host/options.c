@@ -78,6 +78,7 @@ static const struct {
     {"MOHO_COLOR", "colours: auto, always or never, as --color"},
     {"NO_COLOR", "set to anything: no colours, unless --color or MOHO_COLOR ask for them"},
     {"MOHO_GRAPHICS", "how moho.show draws: sixel or blocks, instead of asking the terminal"},
+    {"MOHO_LOG", "least level of moho.log that is written: debug, info, warning, error or none"},
     {"MOHO_MODULES", "folder of the device modules (moho-cuda.so)"},
     {"MOHO_ISA", "Kirchhoff loops of the CPU: generic, avx2 or avx512 instead of the best that the processor has"},
     {"MOHO_SYNC", "1: waits for each CUDA kernel, so that a failure names the one that failed; slow"},
@@ -286,7 +287,7 @@ static int parse_command(int argc, char **argv, int i, options *o)
 static int from_environment(options *o)
 {
   static const char *const library[] = {"MOHO_MODULES", "MOHO_ISA", "MOHO_SYNC", "MOHO_HISTORY",
-                                       "MOHO_GRAPHICS"}; /* read where they are needed */
+                                       "MOHO_LOG",     "MOHO_GRAPHICS"}; /* read where they are needed */
   const char *v;
   for (size_t i = 0; o->no_env && i < sizeof library / sizeof *library; i++) unsetenv(library[i]);
   if (!o->device && (v = options_env(o, "MOHO_DEVICE"))) {

@@ -177,10 +177,27 @@ static int host_mode(lua_State *L)
   return 1;
 }
 
+/* host.versions() -> the lines of --version. */
+static int host_versions(lua_State *L)
+{
+  char *text = version_text();
+  lua_pushstring(L, text);
+  free(text);
+  return 1;
+}
+
+/* host.code() -> the source text of -e and of the standard input, or nil. */
+static int host_code(lua_State *L)
+{
+  lua_getfield(L, LUA_REGISTRYINDEX, "moho.code");
+  return 1;
+}
+
 int luaopen_moho_host(lua_State *L)
 {
   static const luaL_Reg functions[] = {
       {"readline", host_readline}, {"remember", host_remember}, {"completer", host_completer}, {"close", host_close},
+      {"versions", host_versions}, {"code", host_code},
       {"call", host_call},         {"clock", host_clock},       {"mode", host_mode},           {"sleep", host_sleep},
       {NULL, NULL},
   };

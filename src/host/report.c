@@ -5,8 +5,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <lauxlib.h>
+
+#include "host/terminal.h"
 
 static bool show_all;
 
@@ -93,6 +96,9 @@ void report_error(lua_State *L)
 {
   const char *s = lua_tostring(L, -1);
   fflush(stdout);
-  if (s) fprintf(stderr, "moho: %s\n", s);
+  bool colour = terminal_colour(stderr);
+  size_t first = s ? strcspn(s, "\n") : 0;
+  if (s && isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* a progress line */
+  if (s) fprintf(stderr, "%smoho: %.*s%s%s\n", colour ? "\033[31m" : "", (int)first, s, colour ? "\033[0m" : "", s + first);
   lua_pop(L, 1);
 }

@@ -119,9 +119,48 @@ static int explain(lua_State *L, int status, const char *what)
   return status;
 }
 
+void state_keep(lua_State *L, const char *text)
+{
+  lua_getfield(L, LUA_REGISTRYINDEX, "moho.code");
+  if (lua_isstring(L, -1)) {
+    lua_pushliteral(L, "\n");
+    lua_pushstring(L, text);
+    lua_concat(L, 3);
+  } else {
+    lua_pop(L, 1);
+    lua_pushstring(L, text);
+  }
+  lua_setfield(L, LUA_REGISTRYINDEX, "moho.code");
+}
+
+/* The standard input to its end; a first line that starts with # is left out, as in files. */
+static int load_input(lua_State *L, const options *o)
+{
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (size_t n = 1; n > 0;) {
+    n = fread(luaL_prepbuffer(&b), 1, LUAL_BUFFERSIZE, stdin);
+    luaL_addsize(&b, n);
+  }
+  luaL_pushresult(&b);
+  size_t size;
+  const char *text = lua_tolstring(L, -1, &size), *from = text;
+  if (ferror(stdin)) {
+    lua_pop(L, 1);
+    lua_pushliteral(L, "cannot read stdin");
+    return LUA_ERRFILE;
+  }
+  state_keep(L, text);
+  if (size && *from == '#') from += strcspn(from, "\n");
+  int status = luaL_loadbufferx(L, from, size - (size_t)(from - text), "=stdin", mode_of(o));
+  lua_remove(L, -2);
+  return status;
+}
+
 int state_loadfile(lua_State *L, const options *o, const char *path)
 {
-  return explain(L, luaL_loadfilex(L, path, mode_of(o)), path ? path : "the input");
+  if (!path) return explain(L, load_input(L, o), "the input");
+  return explain(L, luaL_loadfilex(L, path, mode_of(o)), path);
 }
 
 int state_loadstring(lua_State *L, const options *o, const char *code, const char *chunkname)

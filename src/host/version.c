@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,6 +83,17 @@ static void write_items(const item *v, int n, bool json)
       printf("%s %s\n", v[i].name, v[i].value);
     }
   }
+}
+
+char *version_text(void)
+{
+  item v[MAXITEMS];
+  int n = versions(v);
+  size_t used = 0, room = (size_t)n * (sizeof v->value + 32);
+  char *text = malloc(room);
+  for (int i = 0; text && i < n; i++)
+    used += (size_t)snprintf(text + used, room - used, "%s %s\n", v[i].name, v[i].value);
+  return text;
 }
 
 void version_show(bool json)

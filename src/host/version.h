@@ -9,5 +9,7 @@ void version_show(bool json);
 void info_show(const char *device, bool json);
 const char *version_moho(void);
 const char *version_luajit(void);
+/* The lines of --version, from malloc. */
+char *version_text(void);
 
 #endif

@@ -55,6 +55,9 @@ moho_status moho_h5_put_texts(hid_t id, bool attr, const char *text, int64_t n);
 hid_t moho_h5_text_type(void);                                              /* variable, UTF-8     */
 hid_t moho_h5_text_space(int64_t n);
 
+/* Writes what the program has noted of the file's making. */
+moho_status moho_h5_stamp(moho_h5 *f);
+
 /* Sampling of the axes: attributes o, d, label, unit of a dataset. start: where the part read begins, or NULL. */
 moho_status moho_h5_axes_read(hid_t dataset, const int64_t *start, moho_array *a);
 moho_status moho_h5_axes_write(hid_t dataset, const moho_array *a);

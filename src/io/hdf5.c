@@ -147,6 +147,7 @@ moho_status moho_h5_close(moho_h5 *f)
   moho_status st = MOHO_OK;
   if (!f) return st;
   if (f->broken) st = moho_fail(MOHO_EIO, "%s is left as it was: a write into it had failed", f->path);
+  else if (f->mode == 'w' || (f->mode == 'a' && (f->dirty || !f->existed))) st = moho_h5_stamp(f);
   if (f->broken && !f->failed) f->failed = ECANCELED;
   if (!close_id(f)) {
     if (!st) st = moho_h5_fail("cannot close %s", f->path);

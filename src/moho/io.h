@@ -57,6 +57,10 @@ MOHO_API moho_status moho_h5_attr(moho_h5 *f, const char *path, const char *name
 MOHO_API moho_status moho_h5_set_attr(moho_h5 *f, const char *path, const char *name, const moho_array *a,
                                       const char *text, int64_t ntext);
 
+/* What every HDF5 file written from now on says of its making, as attribute `name` of "/" (see io/provenance.c). NULL
+   takes it back. key: writers of which this text differs are different ones. */
+MOHO_API moho_status moho_provenance(const char *name, const char *text, bool key);
+
 /* ---- SEG-Y (libsegyio) ------------------------------------------------------ */
 typedef struct moho_segy_info {
   int64_t ntraces;
