@@ -448,6 +448,28 @@ describe("reasons to stop", function()
     assert.truthy(not ok and err:find "solvers_spec.lua:%d+: no forward")
   end)
 
+  it("lsqr: each of Paige and Saunders' numbers", function()
+    local function stops(istop, reason, o)
+      o.A, o.y = o.A or A, o.y or y
+      for _, tol in ipairs{ "atol", "btol", "conlim" } do o[tol] = o[tol] or 0 end
+      o.niter = o.niter or 100
+      local _, info = moho.lsqr(o)
+      assert.same({ istop, reason }, { info.istop, info.reason })
+    end
+    local function decades(n, dtype)                       -- singular values from 1 down over n decades
+      return moho.diagonal{ diag = moho.linspace{ from = 0, to = -n * math.log(10), n = 20 }:exp(), dims = 20, dtype = dtype, device = "cpu" }
+    end
+    local one = moho.ones{ shape = 20, dtype = "f64", device = "cpu" }
+    stops(0, "converged", { y = A * array(vector(8)), x0 = array(vector(8)) })
+    stops(1, "converged", { A = S, y = b, btol = 1e-6 })
+    stops(2, "converged", { atol = 1e-6 })
+    stops(3, "converged", { A = decades(9, "f64"), y = one, conlim = 1e3 })
+    stops(4, "stalled", { A = decades(1, "f64"), y = one })
+    stops(5, "stalled", {})
+    stops(6, "stalled", { A = decades(7.5, "f32"), y = one:astype "f32", niter = 2000 })
+    stops(7, "niter", { niter = 2 })
+  end)
+
   it("out of time", function()
     each(function(method, op, rhs)
       local _, info = moho[method]{ A = op, y = rhs, max_seconds = 1e-9 }

@@ -21,7 +21,9 @@ static int below(const double *t, int n, double v)
   return count;
 }
 
-static double end(const double *t, int n, bool largest)
+/* The smallest or largest eigenvalue, to the rounding of T's norm; `last`: that of the part without its last row. An end
+   only moves outwards, and less and less: it is bracketed from there, so that one that stays costs a count or two. */
+static double end(const double *t, int n, bool largest, double last)
 {
   double lo = INFINITY, hi = -INFINITY;
   for (int i = 0; i < n; i++) {
@@ -29,15 +31,24 @@ static double end(const double *t, int n, bool largest)
     lo = fmin(lo, t[2 * i] - r);
     hi = fmax(hi, t[2 * i] + r);
   }
+  double least = 0x1p-53 * fmax(fabs(lo), fabs(hi)), out = largest ? 1 : -1, from = last, to = last;
   int want = largest ? n : 1;
-  for (;;) { /* below(lo) < want <= below(hi) */
-    double mid = lo + (hi - lo) / 2;
-    if (mid <= lo || mid >= hi) return largest ? hi : lo;
-    if (below(t, n, mid) >= want)
-      hi = mid;
-    else
-      lo = mid;
+  if (n == 1) return t[0];
+  for (double step = 2 * least; (below(t, n, to) >= want) != largest; step *= 16) { /* the end is beyond `to` */
+    from = to;
+    to = last + out * step;
+    if (to < lo || to > hi) to = largest ? hi : lo;
+    if (to == from) break;
   }
+  while (fabs(to - from) > least) { /* below(inner) < want <= below(outer), or the other way round */
+    double mid = from + (to - from) / 2;
+    if (mid == from || mid == to) break;
+    if ((below(t, n, mid) >= want) == largest)
+      to = mid;
+    else
+      from = mid;
+  }
+  return to;
 }
 
 /* |last component| of the unit vector of an end theta: its square is -1 / (d pivot / d theta) of the last pivot. */
@@ -116,7 +127,7 @@ moho_status moho_lanczos_largest(moho_op *a, moho_array *u, moho_array *v, moho_
     MOHO_TRY(orthogonalise(&l));
     if (!isfinite(t[2 * l.n - 1])) return MOHO_OK;
     double last = *value, fresh;
-    *value = end(t, l.n, true);
+    *value = end(t, l.n, true, last);
     fresh = t[2 * l.n - 1] * last_component(t, l.n, *value);
     *error = l.n > 1 ? bound(fresh, *error, last, *value, 0x1p-52) : fresh;
     if (*error <= tol * *value || moho_stopped()) break;
@@ -161,8 +172,8 @@ moho_status moho_lanczos_run(moho_solver *s)
       out->reason = MOHO_NAN;
       break;
     }
-    at->value = end(l.t, l.n, true);
-    at->low = end(l.t, l.n, false);
+    at->value = end(l.t, l.n, true, high);
+    at->low = end(l.t, l.n, false, low);
     double e = l.n > 1 ? at->error : INFINITY, d = l.n > 1 ? at->low_error : INFINITY;
     at->error = bound(b * last_component(l.t, l.n, at->value), e, high, at->value, s->eps);
     at->low_error = bound(b * last_component(l.t, l.n, at->low), d, low, at->low, s->eps);
