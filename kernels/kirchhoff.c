@@ -27,9 +27,9 @@ static const kir_isa *choose_isa(moho_dtype t)
 static void cpu_kirchhoff_free(moho_kirchhoff *k)
 {
   if (!k) return;
-  free(k->corner), free(k->tile), free(k->shift), free(k->bad);
+  free(k->corner), free(k->tile), free(k->box), free(k->shift), free(k->bad);
   free(k->pos[0]), free(k->cell[0]), free(k->offset_weight), free(k->offset_quick);
-  free(k->first), free(k->rec), free(k->row), free(k->run);
+  free(k->first), free(k->rec), free(k->row), free(k->middle[0]);
   free(k->batch), free(k->lane_row);
   free(k->vel);
   for (int i = 0; i < 2; i++) moho_array_unref(k->trav[i]), moho_array_unref(k->amp[i]);
@@ -44,21 +44,32 @@ static void *copy(const void *p, size_t bytes)
   return q;
 }
 
-/* What the apertures need: tables of tapers, and how far floats can be trusted with the lateral one. */
+/* A limit's taper as floats step through it; noise is what they get wrong in the ratio. A sharp end is one step of many:
+   where it is doesn't matter to floats that are sure of it. */
+static kir_ramp ramp_of(const moho_kirchhoff *k, moho_kirchhoff_limit a, double noise)
+{
+  const bool sharp = a.hard || !(a.max - a.min > a.max / 64);
+  const double span = sharp ? a.max / 64 : a.max - a.min, quick = KIR_STEPS / span;
+  kir_ramp r = {.from = (float)((a.max - span) * quick), .quick = (float)quick, .blur = (float)fmin(quick * noise, 1)};
+  for (int i = 0; i < KIR_STEPS; i++) r.steps[i] = a.hard || a.min == a.max ? 1 : (float)k->steps[i];
+  if (sharp && !a.hard && a.min < a.max) r.blur = 1; /* a taper that is too short for floats */
+  return r;
+}
+
+/* What the apertures need: tables of tapers, and how far floats can be trusted with them. */
 static moho_status prepare_apertures(moho_kirchhoff *k)
 {
   kir_steps(k->steps);
-  for (int i = 0; i < KIR_STEPS; i++) k->quick_steps[i] = (float)k->steps[i];
   if (k->lateral.on) {
-    double extent = 0, deep = k->mode == MOHO_KIRCHHOFF_TIME ? 1 : k->d[2], span = k->lateral.max - k->lateral.min;
+    double extent = 0, deep = k->mode == MOHO_KIRCHHOFF_TIME ? 1 : k->d[2];
     for (int i = 0; i < 2; i++) extent = fmax(extent, (double)k->p[i] * k->d[i]);
     if (k->mode == MOHO_KIRCHHOFF_TIME) {
       deep = INFINITY;
       for (int64_t i = 0; i < k->nvel; i++) deep = fmin(deep, k->vel[i] * k->d[2] / 2);
     }
-    k->quick = KIR_STEPS / span;
-    k->blur = deep > 0 && span > 0 ? k->quick * 1e-6 * (8 * k->lateral.max + extent / deep) : INFINITY;
+    k->lateral_ramp = ramp_of(k, k->lateral, deep > 0 ? 1e-6 * (8 * k->lateral.max + extent / deep) : INFINITY);
   }
+  if (k->offset.on) k->offset_ramp = ramp_of(k, k->offset, 1e-6 * k->offset.max);
   if (!k->offset.on || k->three) return MOHO_OK;
   int64_t cells = (int64_t)fmin(ceil(k->offset.max * (double)k->n[2]), 1e9) + 1, most = 0;
   for (int64_t i = 0; i < k->nside; i++)
@@ -224,6 +235,7 @@ static moho_status cpu_kirchhoff_make(moho_ctx *c, const moho_kirchhoff_desc *d,
     st = moho_kir_patches(k, true);
     if (!st) st = survey(k, &rows);
   }
+  if (!st) st = moho_kir_boxes(k);
   if (!st && k->stored) st = make_tables(c, k);
   for (int i = 0; i < 2; i++) {
     moho_array_unref(k->trav[i]), moho_array_unref(k->amp[i]); /* the tables have it all now */

@@ -5,19 +5,10 @@
    for L points. Windows wider than four vectors, at the ends of the record or with unusable points go point by point.
  */
 
-/* Traces of one source, as arrays of receivers and rows of data. */
-typedef struct traces {
-  int64_t n;
-  int32_t *rec;
-  int64_t *row;
-} traces;
-
 typedef struct adjoint_work {
   kir_rows r;                           /* of the tile, when tables are not kept          */
   kir_geo *geo;
-  traces whole, part; /* of a source: seen by the tile whole, and under weights of their own */
-  int64_t *in;        /* how each of a source's traces meets the tile   */
-  uint8_t *lit;       /* receivers that have weights in the tile        */
+  uint8_t *lit;                         /* receivers that have weights in the tile        */
 } adjoint_work;
 
 static adjoint_work adjoint_scratch(const moho_kirchhoff *k, char **work)
@@ -25,12 +16,7 @@ static adjoint_work adjoint_scratch(const moho_kirchhoff *k, char **work)
   adjoint_work w = {.lit = NULL};
   w.geo = (kir_geo *)take(work, KIR_TILE * sizeof *w.geo);
   w.r = k->stored ? k->rows : own_rows(k, KIR_TILE * k->nside, work);
-  if (!k->parts && !k->aperture) return w;
-  size_t n = (size_t)k->most;
-  w.whole.rec = (int32_t *)take(work, n * sizeof(int32_t)), w.whole.row = (int64_t *)take(work, n * sizeof(int64_t));
-  w.part.rec = (int32_t *)take(work, n * sizeof(int32_t)), w.part.row = (int64_t *)take(work, n * sizeof(int64_t));
-  w.in = (int64_t *)take(work, (n + 8) * sizeof *w.in);
-  w.lit = (uint8_t *)take(work, (size_t)k->nr);
+  if (k->parts) w.lit = (uint8_t *)take(work, (size_t)k->nr);
   return w;
 }
 
@@ -39,7 +25,7 @@ typedef struct tile_sum {
   const float *d;
   adjoint_work *w;
   const kir_geo *geo;
-  kir_box box;
+  const kir_box *box;
   kir_rows r;
   int64_t patch, n, row;                /* first patch, how many, row of side 0 of the first */
   const uint32_t *rel[KIR_TILE];        /* the receivers' rows                            */
@@ -81,6 +67,11 @@ static inline vf four_windows(const float *d, vu t, vf sum)
   return between(f_choose(far, c, a), f_choose(far, e, b), t, sum);
 }
 
+static inline __attribute__((always_inline)) vf window(const float *d, vu t, int width, vf sum)
+{
+  return width == 1 ? one_window(d, t, sum) : width == 2 ? two_windows(d, t, sum) : four_windows(d, t, sum);
+}
+
 /* A value v of a trace under the legs' weights: of two numbers, the source's are taken once at the end. */
 static inline __attribute__((always_inline)) void add_weighted(const kir_rows *rows, int parts, int64_t is, int64_t ir,
                                                                vf v, vf *a, vf *b)
@@ -103,26 +94,20 @@ static inline __attribute__((always_inline)) void add_weighted(const kir_rows *r
   *a = f_fma(f_sqrt(f_fma(re, re, im * im)), v, *a);
 }
 
-/* Weights of a trace at the tile's points. */
-static __attribute__((noinline)) void weigh_tile(const tile_sum *q, int64_t s, int64_t r, float *w)
-{
-  for (int j = 0; j < q->n; j++) f_store(w + j * L, aperture_float(q->k, &q->geo[j], s, r));
-}
-
-/* Traces of one source into a whole tile, every window inside the record. width: vectors of a window; part: traces have
-   weights of their own. Compiled for each of the cases. */
-static inline __attribute__((always_inline)) void fast_body(const tile_sum *q, int64_t s, traces t, int width,
-                                                            int parts, bool part, sums *sum)
+/* Traces [from, to) of one source into a whole tile, every window inside the record. width: vectors of a window; part:
+   traces have weights of their own at some points. Those of patches out of sight are computed too: runs of traces are
+   short, and a loop that is left early costs more. Compiled for each of the cases. */
+static inline __attribute__((always_inline)) void tile_body(const tile_sum *q, int64_t s, int64_t from, int64_t to,
+                                                            int width, int parts, bool part, sums *sum)
 {
   const moho_kirchhoff *k = q->k;
-  const int32_t *rec = t.rec;
-  const int64_t *row = t.row, ld = k->ld, side0 = q->row + k->roff;
-  const float *d = q->d;
+  const int32_t *rec = k->rec;
+  const int64_t *row = k->row, ld = k->ld, side0 = q->row + k->roff;
   const vf zero = {0};
-  float own[KIR_TILE * L];
   int64_t start[KIR_TILE], is[KIR_TILE];
   vu ts[KIR_TILE];
   vf a[KIR_TILE], b[KIR_TILE];
+  depths deep[KIR_TILE];
 #pragma GCC unroll 4
   for (int j = 0; j < KIR_TILE; j++) {
     is[j] = q->row + j * k->nside + s;
@@ -130,18 +115,16 @@ static inline __attribute__((always_inline)) void fast_body(const tile_sum *q, i
     start[j] = q->r.base[is[j]];
     a[j] = sum->a[j], b[j] = sum->b[j];
   }
-  for (int64_t e = 0; e < t.n; e++) {
-    int64_t r = rec[e], o = row[e] * ld;
-    if (part) weigh_tile(q, s, r, own);
+  for (int j = 0; j < KIR_TILE; j++) deep[j] = no_depths;
+  for (int64_t e = from; e < to; e++) {
+    int64_t r = rec[e], o = row[e] * ld, next = e + KIR_AHEAD;
+    __builtin_prefetch(q->d + (row[next] * ld + start[KIR_TILE - 1] + q->base[KIR_TILE - 1][rec[next]] + L * width));
 #pragma GCC unroll 4
     for (int j = 0; j < KIR_TILE; j++) {
-      const float *from = d + (o + start[j] + q->base[j][r]);
+      const float *d = q->d + (o + start[j] + q->base[j][r]);
       vu time = ts[j] + u_load(q->rel[j] + r * L);
-      vf to = !parts && !part ? a[j] : zero;
-      vf v = width == 1   ? one_window(from, time, to)
-             : width == 2 ? two_windows(from, time, to)
-                          : four_windows(from, time, to);
-      if (part) v *= f_load(own + j * L);
+      vf v = window(d, time, width, parts || part ? zero : a[j]);
+      if (part) v *= aperture_float(k, &q->geo[j], e, &deep[j]);
       if (!parts && !part)
         a[j] = v;
       else
@@ -150,51 +133,6 @@ static inline __attribute__((always_inline)) void fast_body(const tile_sum *q, i
   }
 #pragma GCC unroll 4
   for (int j = 0; j < KIR_TILE; j++) sum->a[j] = a[j], sum->b[j] = b[j];
-}
-
-#define FAST(PARTS, PART)                                                                                              \
-  static void fast_##PARTS##_##PART(const tile_sum *q, int64_t s, traces t, int width, sums *sum)                      \
-  {                                                                                                                    \
-    if (width == 1)                                                                                                    \
-      fast_body(q, s, t, 1, PARTS, PART, sum);                                                                         \
-    else if (width == 2)                                                                                               \
-      fast_body(q, s, t, 2, PARTS, PART, sum);                                                                         \
-    else                                                                                                               \
-      fast_body(q, s, t, 4, PARTS, PART, sum);                                                                         \
-  }
-FAST(0, 0)
-FAST(0, 1)
-FAST(1, 0)
-FAST(1, 1)
-FAST(2, 0)
-FAST(2, 1)
-FAST(3, 0)
-FAST(3, 1)
-
-static void fast_sum(const tile_sum *q, int64_t s, traces t, int width, bool part, sums *sum)
-{
-  static void (*const f[4][2])(const tile_sum *q, int64_t s, traces t, int width, sums *sum) = {
-      {fast_0_0, fast_0_1},
-      {fast_1_0, fast_1_1},
-      {fast_2_0, fast_2_1},
-      {fast_3_0, fast_3_1},
-  };
-  f[q->k->parts][part](q, s, t, width, sum);
-}
-
-/* How wide the windows of source s are over all receivers: 1, 2 or 4 vectors, 0 when some need care. */
-static int fast_width(const tile_sum *q, int64_t s)
-{
-  const moho_kirchhoff *k = q->k;
-  int32_t most = 0;
-  if (q->n < KIR_TILE) return 0;
-  for (int j = 0; j < KIR_TILE; j++) {
-    int64_t is = q->row + j * k->nside + s, base = q->r.base[is];
-    int32_t h = q->r.height[is] + q->heightmax[j] + 1;
-    if (k->bad[q->patch + j] || base + q->basemin[j] < 0 || base + q->basemax[j] + h >= k->nt - 1) return 0;
-    if (h > most) most = h;
-  }
-  return most < L ? 1 : most < 2 * L ? 2 : most < 4 * L ? 4 : 0;
 }
 
 static __attribute__((noinline)) vf point_by_point(const tile_sum *q, int64_t patch, int64_t is, int64_t ir,
@@ -209,31 +147,73 @@ static __attribute__((noinline)) vf point_by_point(const tile_sum *q, int64_t pa
   return v;
 }
 
-/* Traces of one source into patch j of the tile, whatever they are. */
-static void careful_sum(const tile_sum *q, int j, int64_t s, traces t, bool part, sums *sum)
+/* Traces [from, to) of one source into patch j of the tile, whatever their windows are. */
+static void careful_patch(const tile_sum *q, int j, int64_t s, int64_t from, int64_t to, sums *sum)
 {
   const moho_kirchhoff *k = q->k;
-  int64_t side0 = q->row + j * k->nside, is = side0 + s, bs = q->r.base[is], hs = q->r.height[is];
-  vu ts = u_load((const uint32_t *)q->r.rel + is * L);
-  bool bad = k->bad[q->patch + j];
-  const vf zero = { 0 };
-  for (int64_t e = 0; e < t.n; e++) {
-    int64_t r = t.rec[e], b = bs + q->base[j][r], h = hs + q->height[j][r] + 1, ir = side0 + k->roff + r;
-    const float *d = q->d + t.row[e] * k->ld;
-    if (b > k->nt - 1 || b + h < 0) continue;
-    vu time = ts + u_load(q->rel[j] + r * L);
-    vf v;
-    if (bad || b < 0 || b + h >= k->nt - 1 || h >= 4 * L)
-      v = point_by_point(q, q->patch + j, is, ir, d);
-    else if (h < L)
-      v = one_window(d + b, time, zero);
-    else if (h < 2 * L)
-      v = two_windows(d + b, time, zero);
-    else
-      v = four_windows(d + b, time, zero);
-    if (part) v *= aperture_float(k, &q->geo[j], s, r);
-    add_weighted(&q->r, k->parts, is, ir, v, &sum->a[j], &sum->b[j]);
+  const kir_geo *g = &q->geo[j];
+  const int64_t side0 = q->row + j * k->nside, is = side0 + s, start = q->r.base[is], hs = q->r.height[is];
+  const vu ts = u_load((const uint32_t *)q->r.rel + is * L);
+  const bool bad = k->bad[q->patch + j];
+  const vf zero = {0};
+  vf a = sum->a[j], b = sum->b[j];
+  depths deep = no_depths;
+  for (int64_t first = from; first < to; first += L) {
+    seen in = {every, every};
+    if (k->aperture) in = look(k, &g->box, first);
+    if (to - first < L) in.some &= (1u << (to - first)) - 1;
+    for (; in.some; in.some &= in.some - 1) {
+      const int l = __builtin_ctz(in.some);
+      const int64_t e = first + l, r = k->rec[e], at = start + q->base[j][r], ir = side0 + k->roff + r;
+      const float *d = q->d + k->row[e] * k->ld;
+      const vu time = ts + u_load(q->rel[j] + r * L);
+      const int64_t h = hs + q->height[j][r] + 1;
+      vf v;
+      if (at > k->nt - 1 || at + h < 0) continue;
+      if (bad || at < 0 || at + h >= k->nt - 1 || h >= 4 * L)
+        v = point_by_point(q, q->patch + j, is, ir, d);
+      else
+        v = window(d + at, time, h < L ? 1 : h < 2 * L ? 2 : 4, zero);
+      if (!(in.all >> l & 1)) v *= aperture_float(k, g, e, &deep);
+      add_weighted(&q->r, k->parts, is, ir, v, &a, &b);
+    }
   }
+  sum->a[j] = a, sum->b[j] = b;
+}
+
+typedef void tile_part(const tile_sum *q, int64_t s, int64_t from, int64_t to, sums *sum);
+
+#define TILE(WIDTH, PARTS)                                                                                             \
+  static void whole_##WIDTH##_##PARTS(const tile_sum *q, int64_t s, int64_t from, int64_t to, sums *sum)               \
+  {                                                                                                                    \
+    tile_body(q, s, from, to, WIDTH, PARTS, false, sum);                                                               \
+  }                                                                                                                    \
+  static void part_##WIDTH##_##PARTS(const tile_sum *q, int64_t s, int64_t from, int64_t to, sums *sum)                \
+  {                                                                                                                    \
+    tile_body(q, s, from, to, WIDTH, PARTS, true, sum);                                                                \
+  }
+#define EACH_PARTS(WIDTH) TILE(WIDTH, 0) TILE(WIDTH, 1) TILE(WIDTH, 2) TILE(WIDTH, 3)
+EACH_PARTS(1)
+EACH_PARTS(2)
+EACH_PARTS(4)
+
+#define LINE(KIND, WIDTH) {KIND##_##WIDTH##_0, KIND##_##WIDTH##_1, KIND##_##WIDTH##_2, KIND##_##WIDTH##_3}
+#define LINES(KIND) {[1] = LINE(KIND, 1), [2] = LINE(KIND, 2), [4] = LINE(KIND, 4)}
+static tile_part *const fast_part[2][5][4] = {LINES(part), LINES(whole)};
+
+/* How wide the windows of source s are over all receivers: 1, 2 or 4 vectors, 0 when some need care. */
+static int fast_width(const tile_sum *q, int64_t s)
+{
+  const moho_kirchhoff *k = q->k;
+  int32_t most = 0;
+  if (q->n < KIR_TILE) return 0;
+  for (int j = 0; j < KIR_TILE; j++) {
+    int64_t is = q->row + j * k->nside + s, base = q->r.base[is];
+    int32_t h = q->r.height[is] + q->heightmax[j] + 1;
+    if (k->bad[q->patch + j] || base + q->basemin[j] < 0 || base + q->basemax[j] + h >= k->nt - 1) return 0;
+    if (h > most) most = h;
+  }
+  return most < L ? 1 : most < 2 * L ? 2 : most < 4 * L ? 4 : 0;
 }
 
 /* The receivers' rows, and what they span together: of those that have weights here. */
@@ -259,34 +239,6 @@ static void find_receivers(tile_sum *q)
   }
 }
 
-/* The traces of source s that the tile sees. Without limits all of them, as they are in the plan. */
-static void choose_traces(const tile_sum *q, int64_t s, traces *whole, traces *part)
-{
-  const moho_kirchhoff *k = q->k;
-  adjoint_work *w = q->w;
-  int64_t first = k->first[s], n = k->first[s + 1] - first;
-  const int32_t *rec = k->rec + first;
-  const int64_t *row = k->row + first;
-  *whole = (traces){n, k->rec + first, k->row + first};
-  part->n = 0;
-  if (!k->parts && !k->aperture) return;
-  bool lit = !k->parts;
-  for (int j = 0; j < q->n && k->parts; j++) lit |= k->rows.lit[q->row + j * k->nside + s];
-  whole->n = 0;
-  if (!lit) return;
-  *whole = w->whole, *part = w->part;
-  if (k->aperture) classify(k, &q->box, s, rec, n, k->run[s], w->in);
-  int64_t a = 0, b = 0;
-  for (int64_t e = 0; e < n; e++) {
-    int64_t in = k->aperture ? w->in[e] : ALL;
-    if (k->parts && !w->lit[rec[e]]) in = NONE;
-    whole->rec[a] = rec[e], whole->row[a] = row[e];
-    part->rec[b] = rec[e], part->row[b] = row[e];
-    a += in == ALL, b += in == SOME;
-  }
-  whole->n = a, part->n = b;
-}
-
 /* The sums of one source under its weights. */
 static void add_source(tile_sum *q, int64_t s, const sums *sum)
 {
@@ -304,17 +256,54 @@ static void add_source(tile_sum *q, int64_t s, const sums *sum)
   }
 }
 
-static void sum_traces(tile_sum *q, int64_t s, traces t, bool part, int width)
+/* Traces [from, to) of source s, all of which see the tile; all: with weight 1 everywhere. */
+static void sum_traces(tile_sum *q, int64_t s, int64_t from, int64_t to, bool all, int width)
 {
-  for (int64_t from = 0; from < t.n; from += KIR_CHUNK) {
+  for (int64_t end; from < to; from = end) {
     sums sum = {{{0}}, {{0}}};
-    traces some = {t.n - from < KIR_CHUNK ? t.n - from : KIR_CHUNK, t.rec + from, t.row + from};
+    end = to - from < KIR_CHUNK ? to : from + KIR_CHUNK;
     if (width)
-      fast_sum(q, s, some, width, part, &sum);
+      fast_part[all][width][q->k->parts](q, s, from, end, &sum);
     else
-      for (int j = 0; j < q->n; j++) careful_sum(q, j, s, some, part, &sum);
+      for (int j = 0; j < q->n; j++) careful_patch(q, j, s, from, end, &sum);
     add_source(q, s, &sum);
   }
+}
+
+/* Of traces e .. e+L-1 those that see the tile. */
+static inline seen tile_seen(const tile_sum *q, int64_t e, int64_t n)
+{
+  const moho_kirchhoff *k = q->k;
+  seen in = {every, every};
+  if (k->aperture) in = look(k, q->box, e);
+  if (n < L) in.some &= (1u << n) - 1;
+  for (int l = 0; l < L && l < n && k->parts; l++) in.some &= ~((unsigned)!q->w->lit[k->rec[e + l]] << l);
+  in.all &= in.some;
+  return in;
+}
+
+/* Traces of source s in runs that meet the tile alike: neighbours do. */
+static void sum_runs(tile_sum *q, int64_t s, int width)
+{
+  const moho_kirchhoff *k = q->k;
+  const int64_t last = k->first[s + 1];
+  int64_t from = k->first[s];
+  int kind = NONE;
+  for (int64_t e = from; e < last; e += L) {
+    const int n = last - e < L ? (int)(last - e) : L;
+    const seen in = tile_seen(q, e, n);
+    for (int l = 0; l < n;) {
+      const int now = in.all >> l & 1 ? ALL : in.some >> l & 1 ? SOME : NONE;
+      const unsigned alike = now == ALL ? in.all : now == NONE ? ~in.some : in.some & ~in.all;
+      const unsigned other = ~(alike >> l);
+      if (now != kind) {
+        if (kind != NONE) sum_traces(q, s, from, e + l, kind == ALL, width);
+        from = e + l, kind = now;
+      }
+      l += other ? __builtin_ctz(other) : n;
+    }
+  }
+  if (kind != NONE) sum_traces(q, s, from, last, kind == ALL, width);
 }
 
 static void sum_tile(tile_sum *q)
@@ -323,12 +312,14 @@ static void sum_tile(tile_sum *q)
   memset(q->sum, 0, sizeof q->sum);
   find_receivers(q);
   for (int64_t s = 0; s < k->ns; s++) {
-    traces whole, part;
-    choose_traces(q, s, &whole, &part);
-    if (!whole.n && !part.n) continue;
-    int width = fast_width(q, s);
-    sum_traces(q, s, whole, false, width);
-    sum_traces(q, s, part, true, width);
+    if (k->first[s] == k->first[s + 1]) continue;
+    bool lit = !k->parts;
+    for (int j = 0; j < q->n && k->parts; j++) lit |= k->rows.lit[q->row + j * k->nside + s];
+    if (!lit) continue;
+    if (k->parts || k->aperture)
+      sum_runs(q, s, fast_width(q, s));
+    else
+      sum_traces(q, s, k->first[s], k->first[s + 1], true, fast_width(q, s));
   }
 }
 
@@ -345,9 +336,9 @@ static void adjoint(const moho_kirchhoff *k, const float *d, double alpha, bool 
       tile_sum q = {
           .k = k, .d = d, .w = &w, .geo = w.geo, .r = w.r, .patch = k->tile[t], .n = k->tile[t + 1] - k->tile[t]};
       q.row = k->stored ? q.patch * k->nside : 0;
+      q.box = k->aperture ? &k->box[t] : NULL;
       for (int j = 0; j < q.n; j++) {
         moho_kir_geo(k, q.patch + j, &w.geo[j]);
-        q.box = j ? both_boxes(&q.box, &w.geo[j].box) : w.geo[j].box;
         for (int64_t side = 0; !k->stored && side < k->nside; side++)
           make_row(k, &w.geo[j], q.patch + j, side, &w.r, j * k->nside + side);
       }

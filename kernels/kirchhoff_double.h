@@ -79,13 +79,14 @@ static void adjoint64(const moho_kirchhoff *k, const double *d, double alpha, bo
 #pragma omp for schedule(dynamic, 4)
     for (int64_t p = 0; p < k->npatch; p++) {
       double sum[KIR_LANES] = { 0 }, wt[KIR_LANES];
+      sight view = unseen;
       int64_t row = k->stored ? p * k->nside : 0;
       moho_kir_geo(k, p, &w.geo);
       for (int64_t side = 0; !k->stored && side < k->nside; side++) make_row(k, &w.geo, p, side, &w.r, side);
       for (int64_t s = 0; s < k->ns; s++)
         for (int64_t e = k->first[s]; e < k->first[s + 1]; e++) {
           int64_t r = k->rec[e];
-          int in = whole_weight(k, &w.r, &w.geo, row + s, row + k->roff + r, s, r, wt);
+          int in = whole_weight(k, &w.r, &w.geo, row + s, row + k->roff + r, e, &view, wt);
           if (in) gather64(k, &w.r, p, row + s, row + k->roff + r, d + k->row[e] * k->ld, in, wt, sum);
         }
       for (int l = 0; l < L; l++)
@@ -132,13 +133,14 @@ static void spread_chunk64(const moho_kirchhoff *k, double_work *w, int64_t firs
     if (!some) continue;
     if (!k->stored || k->aperture) moho_kir_geo(k, p, &w->geo);
     int64_t s = source, last = -1;
+    sight view = unseen;
     for (int64_t e = first; e < first + n; e++) {
       while (e >= k->first[s + 1]) s++;
       int64_t r = k->rec[e], row = k->stored ? p * k->nside : 0;
       if (!k->stored && s != last) make_row(k, &w->geo, p, s, &w->r, s);
       if (!k->stored) make_row(k, &w->geo, p, k->roff + r, &w->r, k->roff + r);
       last = s;
-      int in = whole_weight(k, &w->r, &w->geo, row + s, row + k->roff + r, s, r, wt);
+      int in = whole_weight(k, &w->r, &w->geo, row + s, row + k->roff + r, e, &view, wt);
       if (in) spread64(k, &w->r, p, row + s, row + k->roff + r, x, in, wt, w->y + (e - first) * (k->nt + 1));
     }
   }

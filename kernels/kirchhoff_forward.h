@@ -49,10 +49,12 @@ typedef struct tile_spread {
   forward_work *w;
   int64_t patch;
   int n;                                /* patches                                         */
-  kir_box box;
+  bool placed;                          /* w->geo has the tile's points                    */
+  seen in[KIR_BATCH];                   /* how each source's traces meet the tile          */
   int64_t ir[KIR_TILE][KIR_LANES], is[KIR_TILE][KIR_LANES];   /* rows of receivers and of sources */
   int64_t start[KIR_LANES], span;       /* samples: of each lane; rows of the widest       */
   bool usual;                           /* no unusable points, no coarse rows, small enough */
+  int live[KIR_TILE], nlive;            /* patches that a source's traces see              */
 } tile_spread;
 
 static void find_rows(tile_spread *q)
@@ -62,10 +64,7 @@ static void find_rows(tile_spread *q)
   int sources = b->mixed ? b->n : b->nsrc;
   for (int a = 0; a < q->n; a++) {
     int64_t patch = q->patch + a;
-    if (!k->stored || k->aperture) {
-      moho_kir_geo(k, patch, &q->w->geo[a]);
-      q->box = a ? both_boxes(&q->box, &q->w->geo[a].box) : q->w->geo[a].box;
-    }
+    if (!k->stored) moho_kir_geo(k, patch, &q->w->geo[a]);
     for (int l = 0; l < b->n; l++) {
       q->ir[a][l] = k->stored ? patch * k->nside + k->roff + b->rec[l] : (a * 2) * L + l;
       if (!k->stored) make_row(k, &q->w->geo[a], patch, k->roff + b->rec[l], &q->w->r, q->ir[a][l]);
@@ -194,7 +193,8 @@ static bool transpose_weights(tile_spread *q)
   }
 #define PAIRS(ROWS, VALUE)                                                                                             \
   case ROWS:                                                                                                           \
-    for (int a = 0, i = pair; a < n; a++, i += L) {                                                                    \
+    for (int a = 0; a < n; a++) {                                                                                      \
+      const int i = live[a] * L + pair;                                                                                \
       float *p = window + lo[i] * L;                                                                                   \
       vf row[ROWS + 1];                                                                                                \
       _Pragma("GCC unroll 16") for (int j = 0; j <= ROWS; j++) row[j] = f_load(p + j * L);                             \
@@ -235,7 +235,7 @@ static void spread_pair(const forward_work *w, int i, bool weighted)
 #define ONE_FOR_ALL(i) f_all(x[i])
 #define ONE_EACH(i) f_load(x + (i)*L)
 #define SPREAD_PAIRS(NAME, X, VALUE, WEIGHTED)                                                                         \
-  static void NAME(const forward_work *w, int n, const uint32_t *rows)                                                 \
+  static void NAME(const forward_work *w, const int *live, int n, const uint32_t *rows)                                \
   {                                                                                                                    \
     const uint32_t *v = w->v, *c = w->c, *lo = w->lo;                                                                  \
     const float *x = w->X;                                                                                             \
@@ -254,7 +254,7 @@ static void spread_pair(const forward_work *w, int i, bool weighted)
       case 11:                                                                                                         \
         PAIRS(12, VALUE)                                                                                               \
       default:                                                                                                         \
-        for (int a = 0; a < n; a++) spread_pair(w, a *L + pair, WEIGHTED);                                             \
+        for (int a = 0; a < n; a++) spread_pair(w, live[a] * L + pair, WEIGHTED);                                      \
       }                                                                                                                \
   }
 SPREAD_PAIRS(spread_pairs, x, ONE_FOR_ALL, false)
@@ -270,7 +270,8 @@ static void spread_singly(const tile_spread *q, int64_t source_start, bool weigh
     none[l] = start < -KIR_WINDOW ? KIR_WINDOW + 1 : start > KIR_WINDOW ? -KIR_WINDOW : (int32_t)-start;
     last[l] = end < -1 ? -1 : end > 2 * KIR_WINDOW ? 2 * KIR_WINDOW : (int32_t)end;
   }
-  for (int i = 0; i < q->n * L; i++) {
+  for (int n = 0; n < q->nlive * L; n++) {
+    const int i = q->live[n / L] * L + n % L;
     vu t = u_all(w->c[i]) + u_load(w->v + i * L), row_of = t >> KIR_FRAC, absolute = row_of + u_all(w->lo[i]);
     vf value = weighted ? f_load(w->value + i * L) : f_all(w->x[i]);
     vf second = f_part(value, f_fraction(t)), first = value - second;
@@ -290,28 +291,40 @@ static void spread_singly(const tile_spread *q, int64_t source_start, bool weigh
 
 /* ---- one source of a batch --------------------------------------------------------------- */
 
-/* The apertures' weights for source `which`: NONE when no trace sees a point of the tile, ALL when each sees all with
-   weight 1, SOME: they are in w->w. */
-static int weigh(const tile_spread *q, int which)
+/* How the traces of all sources meet the tile; false: none does. */
+static bool look_at_tile(tile_spread *q, int64_t tile)
+{
+  const unsigned lanes = (1u << q->b->n) - 1;
+  unsigned some = 0;
+  for (int s = 0; s < q->b->nsrc; s++) {
+    q->in[s] = look(q->k, &q->k->box[tile], q->b->trace[s]);
+    some |= q->in[s].some &= lanes;
+  }
+  return some != 0;
+}
+
+/* The apertures' weights for source `which`: ALL when each trace sees all of the tile with weight 1; SOME: they are in
+   w->w, for the patches that q->live has. */
+static int weigh(tile_spread *q, int which)
 {
   const moho_kirchhoff *k = q->k;
-  const kir_batch *b = q->b;
-  int64_t in[KIR_LANES + 8], all = ALL, some = NONE;
-  if (!b->mixed) classify(k, &q->box, b->src[which], b->rec, b->n, moho_kir_run(b->rec, b->n), in);
-  for (int l = 0; l < b->n; l++) {
-    if (b->mixed) classify(k, &q->box, b->src[l], b->rec + l, 1, false, in + l);
-    all &= in[l], some |= in[l];
-  }
-  if (some == NONE || all == ALL) return (int)(some & all);
+  const int64_t e = q->b->trace[which];
+  const unsigned lanes = (1u << q->b->n) - 1;
+  if (!(lanes & ~q->in[which].all)) return ALL;
+  for (int a = 0; a < q->n && k->stored && !q->placed; a++) moho_kir_geo(k, q->patch + a, &q->w->geo[a]);
+  q->placed = true;
+  q->nlive = 0;
   for (int a = 0; a < q->n; a++) {
-    vf row[L];
-    for (int l = 0; l < L; l++) row[l] = f_all(l < b->n && in[l] == ALL ? 1 : 0);
-    for (int l = 0; l < b->n; l++)
-      if (in[l] == SOME) row[l] = aperture_float(k, &q->w->geo[a], b->src[b->mixed ? l : which], b->rec[l]);
-    f_transpose(row);
-    for (int i = 0; i < L; i++) f_store(q->w->w + (a * L + i) * L, row[i]);
+    float *w = q->w->w + a * L * L;
+    const seen in = look(k, &q->w->geo[a].box, e);
+    if (!(in.some & lanes)) continue;
+    q->live[q->nlive++] = a;
+    if (lanes & ~in.all)
+      aperture_traces(k, &q->w->geo[a], e, w);
+    else
+      for (int i = 0; i < L; i++) f_store(w + i * L, f_all(1));
   }
-  return SOME;
+  return q->nlive ? SOME : NONE;
 }
 
 /* The model under the weights of source `which`, for each point and lane. own: also those of the apertures. */
@@ -319,7 +332,8 @@ static void weigh_model(const tile_spread *q, int which, bool own)
 {
   const forward_work *w = q->w;
   const int parts = q->b->mixed && q->k->parts ? 1 : q->k->parts;
-  for (int a = 0; a < q->n; a++) {
+  for (int j = 0; j < q->nlive; j++) {
+    const int a = q->live[j];
     const float *s[3] = {NULL};
     for (int i = 0; i < parts && !q->b->mixed; i++) s[i] = (const float *)w->r.w[i] + q->is[a][which] * L;
     for (int l = 0; l < L; l++) {
@@ -359,9 +373,9 @@ static void usable_lanes(const tile_spread *q, int which)
 static void spread_points(const tile_spread *q, int which, bool weighted, float *y)
 {
   const moho_kirchhoff *k = q->k;
-  for (int a = 0; a < q->n; a++)
+  for (int j = 0; j < q->nlive; j++)
     for (int l = 0; l < q->b->n; l++) {
-      int lane = q->b->mixed ? l : which;
+      const int a = q->live[j], lane = q->b->mixed ? l : which;
       float *row = y + l * q->w->ldy + KIR_PAD;
       for (int i = 0; i < L; i++) {
         int64_t at;
@@ -422,7 +436,7 @@ static void add_window(const tile_spread *q, int64_t source_start, int64_t rows,
   }
 }
 
-static void spread_source(const tile_spread *q, int which)
+static void spread_source(tile_spread *q, int which)
 {
   const forward_work *w = q->w;
   const moho_kirchhoff *k = q->k;
@@ -430,6 +444,7 @@ static void spread_source(const tile_spread *q, int which)
   uint32_t rows[KIR_LANES];
   int64_t start = 0, lowest = INT64_MAX, highest = INT64_MIN, used = 0;
   bool coarse = false, lit = !k->parts || q->b->mixed;
+  if (k->aperture && !q->in[which].some) return;
   for (int a = 0; a < q->n && !lit; a++) lit |= w->r.lit[q->is[a][which]];
   if (!lit) return;
   for (int a = 0; a < q->n; a++) coarse |= k->shift[q->patch + a] != 0;
@@ -441,6 +456,10 @@ static void spread_source(const tile_spread *q, int which)
   if (used && (lowest >= k->nt || highest + used < 0)) return;
   int in = k->aperture ? weigh(q, which) : ALL;
   if (in == NONE) return;
+  if (in == ALL) {
+    q->nlive = q->n;
+    for (int a = 0; a < q->n; a++) q->live[a] = a;
+  }
   bool weighted = k->parts || in == SOME;
   if (weighted) weigh_model(q, which, in == SOME);
   if (!used) {
@@ -452,9 +471,9 @@ static void spread_source(const tile_spread *q, int which)
   memset(w->window, 0, (size_t)padded * L * sizeof *w->window);
   if (inside && q->usual) {
     if (weighted)
-      spread_weighted_pairs(w, q->n, rows);
+      spread_weighted_pairs(w, q->live, q->nlive, rows);
     else
-      spread_pairs(w, q->n, rows);
+      spread_pairs(w, q->live, q->nlive, rows);
   } else {
     if (w->r.ok) usable_lanes(q, which);
     spread_singly(q, start, weighted);
@@ -516,7 +535,9 @@ static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool 
         bool some = false;
         for (int j = 0; j < q.n * L; j++) some |= x[j] != 0;
         if (!some) continue;
+        if (k->aperture && !look_at_tile(&q, t)) continue;
         memcpy(w.x, x, (size_t)q.n * L * sizeof *x);
+        q.placed = false;
         find_rows(&q);
         if (k->parts && !transpose_weights(&q)) continue;
         start_lanes(&q);

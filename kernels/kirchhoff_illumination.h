@@ -32,13 +32,14 @@ static void illumination(const moho_kirchhoff *k, const double *e, void *m, char
 #pragma omp for schedule(dynamic, 4)
     for (int64_t p = 0; p < k->npatch; p++) {
       double sum[KIR_LANES] = {0}, w[KIR_LANES];
+      sight view = unseen;
       int64_t row = k->stored ? p * k->nside : 0;
       moho_kir_geo(k, p, &geo);
       for (int64_t side = 0; !k->stored && side < k->nside; side++) make_row(k, &geo, p, side, &rows, side);
       for (int64_t s = 0; s < k->ns; s++)
         for (int64_t t = k->first[s]; t < k->first[s + 1]; t++) {
           int64_t is = row + s, ir = row + k->roff + k->rec[t];
-          int in = whole_weight(k, &rows, &geo, is, ir, s, k->rec[t], w);
+          int in = whole_weight(k, &rows, &geo, is, ir, t, &view, w);
           if (in) illuminate(k, &rows, p, is, ir, e, in, w, sum);
         }
       for (int l = 0; l < L; l++)

@@ -83,27 +83,18 @@ static inline vf f_part(vf v, vf one_more) { return v * (one_more - 1); }
 #endif
 static inline vf f_fraction(vu t) { return (vf)((t & 0x7fffff) | 0x3f800000); }
 #endif
-/* Steps of a taper: the whole part, back to floats, an entry of a table of 32, whether some a < b. */
+/* Steps of a taper: the whole part, back to floats, an entry of a table of 32. */
 #if defined KIR_AVX512
 static inline vf f_min(vf a, vf b) { return (vf)_mm512_min_ps((__m512)a, (__m512)b); }
 static inline vf f_max(vf a, vf b) { return (vf)_mm512_max_ps((__m512)a, (__m512)b); }
 static inline vi f_whole(vf a) { return (vi)_mm512_cvttps_epi32((__m512)a); }
 static inline vf i_float(vi a) { return (vf)_mm512_cvtepi32_ps((__m512i)a); }
-static inline bool f_any_less(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ) != 0; }
 static inline vf f_look(const float *t, vi i) { return __builtin_shuffle(f_load(t), f_load(t + L), i); }
 #else
 static inline vf f_min(vf a, vf b) { return f_choose(a < b, a, b); }
 static inline vf f_max(vf a, vf b) { return f_choose(a > b, a, b); }
 static inline vi f_whole(vf a) { return __builtin_convertvector(a, vi); }
 static inline vf i_float(vi a) { return __builtin_convertvector(a, vf); }
-static inline bool f_any_less(vf a, vf b)
-{
-  int32_t m[L], any = 0;
-  vi less = a < b;
-  memcpy(m, &less, sizeof m);
-  for (int l = 0; l < L; l++) any |= m[l];
-  return any != 0;
-}
 static inline vf f_look(const float *t, vi i)
 {
   vf v;
@@ -112,6 +103,52 @@ static inline vf f_look(const float *t, vi i)
 }
 #endif
 static inline vm m_and(vm a, vm b) { return a & b; }
+
+/* A bit for each lane with a < b; how far from a whole number; doubles less a common one, as floats. */
+#if defined KIR_AVX512
+static inline vf f_astray(vf a)
+{
+  return (vf)_mm512_abs_ps(_mm512_reduce_ps((__m512)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+static inline unsigned f_less(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ); }
+static inline vf f_from(const double *p, double from)
+{
+  __m512d o = _mm512_set1_pd(from);
+  __m256 lo = _mm512_cvtpd_ps(_mm512_sub_pd(_mm512_loadu_pd(p), o));
+  __m256 hi = _mm512_cvtpd_ps(_mm512_sub_pd(_mm512_loadu_pd(p + 8), o));
+  return (vf)_mm512_insertf32x8(_mm512_castps256_ps512(lo), hi, 1);
+}
+#else
+#if defined KIR_AVX2
+static inline vf f_astray(vf a)
+{
+  vf off = a - (vf)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  return f_max(off, -off);
+}
+static inline unsigned f_less(vf a, vf b)
+{
+  return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_LT_OQ));
+}
+#else
+static inline vf f_astray(vf a)
+{
+  vf within = a - i_float(f_whole(a)); /* a is not below 0 */
+  return f_min(within, f_all(1) - within);
+}
+static inline unsigned f_less(vf a, vf b)
+{
+  unsigned bits = 0;
+  for (int l = 0; l < L; l++) bits |= (unsigned)(a[l] < b[l]) << l;
+  return bits;
+}
+#endif
+static inline vf f_from(const double *p, double from)
+{
+  vf v;
+  for (int l = 0; l < L; l++) v[l] = (float)(p[l] - from);
+  return v;
+}
+#endif
 
 /* v[k], or of the two vectors side by side. */
 static inline vf f_pick(vf v, vu k) { return __builtin_shuffle(v, k); }

@@ -79,6 +79,31 @@ static double velocity(const moho_kirchhoff *k, int64_t iz, int64_t at)
   return k->nvel == k->ni ? k->vel[at] : k->vel[iz];
 }
 
+/* One lane: point q of the patch, or its neighbour at the image's edge. */
+static void place(const moho_kirchhoff *k, const int64_t *c, const int q[3], int l, kir_geo *g)
+{
+  int64_t i[3];
+  g->in[l] = true;
+  for (int a = 0; a < 3; a++) {
+    g->in[l] &= q[a] < g->n[a];
+    i[a] = c[a] + (q[a] < g->n[a] ? q[a] : g->n[a] - 1);
+  }
+  g->at[l] = (i[0] * k->n[1] + i[1]) * k->n[2] + i[2];
+  g->y[l] = k->o[0] + (double)i[0] * k->d[0];
+  g->x[l] = k->o[1] + (double)i[1] * k->d[1];
+  g->z[l] = k->o[2] + (double)i[2] * k->d[2];
+  g->row[l] = i[2];
+  g->frow[l] = (float)(i[2] + 1);
+  g->fy[l] = (float)(g->y[l] - g->box.lo[0]), g->fx[l] = (float)(g->x[l] - g->box.lo[1]);
+  g->fz[l] = (float)(g->z[l] - g->box.lo[2]);
+  g->v[l] = k->nvel ? velocity(k, i[2], g->at[l]) : 0;
+  if (k->mode != MOHO_KIRCHHOFF_TIME) return;
+  g->deep[l] = fmax(g->v[l] * g->z[l] / 2, g->v[l] * k->d[2] / 2);
+  g->fz[l] = (float)g->deep[l];
+  g->box.deeplo = fmin(g->box.deeplo, g->deep[l]);
+  g->box.deephi = fmax(g->box.deephi, g->deep[l]);
+}
+
 /* Lanes run along x first, then y, then z: neighbouring lanes are neighbours along x, whose times are most alike. */
 void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g)
 {
@@ -91,26 +116,31 @@ void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g)
   }
   g->box.top = c[2], g->box.bottom = c[2] + g->n[2] - 1;
   g->box.deeplo = INFINITY, g->box.deephi = 0;
-  for (int l = 0; l < k->lanes; l++) {
-    int q[3] = { l / k->p[1] % k->p[0], l % k->p[1], l / (k->p[1] * k->p[0]) };
-    int64_t i[3];
-    g->in[l] = true;
-    for (int a = 0; a < 3; a++) {
-      if (q[a] >= g->n[a]) g->in[l] = false, q[a] = g->n[a] - 1;
-      i[a] = c[a] + q[a];
+  for (int z = 0, l = 0; z < k->p[2]; z++)
+    for (int y = 0; y < k->p[0]; y++)
+      for (int x = 0; x < k->p[1]; x++, l++) place(k, c, (const int[]){y, x, z}, l, g);
+}
+
+static kir_box join(const kir_box *a, const kir_box *b)
+{
+  kir_box c = *a;
+  for (int i = 0; i < 3; i++) c.lo[i] = fmin(a->lo[i], b->lo[i]), c.hi[i] = fmax(a->hi[i], b->hi[i]);
+  c.deeplo = fmin(a->deeplo, b->deeplo), c.deephi = fmax(a->deephi, b->deephi);
+  if (b->top < c.top) c.top = b->top;
+  if (b->bottom > c.bottom) c.bottom = b->bottom;
+  return c;
+}
+
+moho_status moho_kir_boxes(moho_kirchhoff *k)
+{
+  if (!k->aperture) return MOHO_OK;
+  k->box = malloc((size_t)k->ntile * sizeof *k->box);
+  if (!k->box) return moho_fail(MOHO_ENOMEM, "out of memory for %lld tiles of the image", (long long)k->ntile);
+  for (int64_t t = 0; t < k->ntile; t++)
+    for (int64_t p = k->tile[t]; p < k->tile[t + 1]; p++) {
+      kir_geo g;
+      moho_kir_geo(k, p, &g);
+      k->box[t] = p > k->tile[t] ? join(&k->box[t], &g.box) : g.box;
     }
-    g->at[l] = (i[0] * k->n[1] + i[1]) * k->n[2] + i[2];
-    g->y[l] = k->o[0] + (double)i[0] * k->d[0];
-    g->x[l] = k->o[1] + (double)i[1] * k->d[1];
-    g->z[l] = k->o[2] + (double)i[2] * k->d[2];
-    g->row[l] = i[2];
-    g->fy[l] = (float)(g->y[l] - g->box.lo[0]), g->fx[l] = (float)(g->x[l] - g->box.lo[1]);
-    g->fz[l] = (float)(g->z[l] - g->box.lo[2]);
-    g->v[l] = k->nvel ? velocity(k, i[2], g->at[l]) : 0;
-    if (k->mode != MOHO_KIRCHHOFF_TIME) continue;
-    g->deep[l] = fmax(g->v[l] * g->z[l] / 2, g->v[l] * k->d[2] / 2);
-    g->fz[l] = (float)g->deep[l];
-    g->box.deeplo = fmin(g->box.deeplo, g->deep[l]);
-    g->box.deephi = fmax(g->box.deephi, g->deep[l]);
-  }
+  return MOHO_OK;
 }

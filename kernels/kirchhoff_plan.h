@@ -18,6 +18,7 @@ enum {
   KIR_PAD = KIR_WINDOW + KIR_LANES,
   KIR_FRAC = 23, KIR_FRAC64 = 40,
   KIR_SPREAD = 128,  /* samples between a row's times from which on those behind the record are left out */
+  KIR_AHEAD = 8,     /* traces ahead whose samples are asked for                */
   KIR_CHUNK = 512    /* terms of a float sum before it is added to the double one    */
 };
 
@@ -27,6 +28,7 @@ typedef struct kir_batch {
   int n, nsrc;
   bool mixed;
   int64_t row;                          /* rows of data: plan->lane_row[row + k * lanes + lane]  */
+  int64_t trace[KIR_LANES];             /* of each source: place of the first lane's trace in the plan's order */
   int32_t rec[KIR_LANES], src[KIR_LANES];
 } kir_batch;
 
@@ -38,6 +40,11 @@ typedef struct kir_rows {
   void *w[3];                           /* numbers of the legs' weights, float or double [row][lanes] */
   uint8_t *lit;                         /* some of the row's weights are not 0                    */
 } kir_rows;
+
+/* A taper in floats: a ratio v is at step v quick - from, below 0 before the first. blur: what that may be wrong by. */
+typedef struct kir_ramp {
+  float quick, from, blur, steps[32];   /* 0 behind the last one                          */
+} kir_ramp;
 
 struct kir_isa;
 
@@ -52,13 +59,12 @@ struct moho_kirchhoff {
   int64_t npatch, ntile;
   int64_t (*corner)[3];                 /* first point of each patch                              */
   int64_t *tile;                        /* first patch of each tile, and the end                  */
+  struct kir_box *box;                  /* of each tile, where apertures want them                */
   uint8_t *shift;                       /* bits fewer than 23 in a patch's rows                   */
   uint8_t *bad;                         /* patches with unusable points or a shift                */
   int64_t ns, nr, nside, roff;          /* receiver r is side roff + r                            */
   double *pos[3];                       /* of the sides                                           */
   int64_t ntraces, *first;              /* traces of source s: first[s] .. first[s+1]-1           */
-  uint8_t *run;                         /* of source s: its receivers are a run            */
-  int64_t most;                         /* traces of one source, at most                          */
   int32_t *rec;                         /* their receivers, and rows of data                      */
   int64_t *row;
   int64_t nbatch, *lane_row;
@@ -73,8 +79,8 @@ struct moho_kirchhoff {
   bool three, dynamic;
   moho_kirchhoff_limit angle, offset, lateral;
   double eps, steps[KIR_STEPS];
-  double quick, blur;         /* steps of the lateral taper per ratio; what floats may be wrong by, in steps */
-  float quick_steps[32];      /* and 0 behind them                                      */
+  double *middle[3], *cells;  /* of the traces, where apertures want them: midpoint, cells of offset */
+  kir_ramp lateral_ramp, offset_ramp;
   double *offset_weight;      /* 2-D: [cells][row along z]                              */
   float *offset_quick;        /* the same, readable as vectors                          */
   uint32_t lane_z[KIR_LANES]; /* row of a patch that a lane is in                       */
@@ -104,6 +110,7 @@ typedef struct kir_geo {
   int64_t row[KIR_LANES];               /* along z                                                */
   float fy[KIR_LANES], fx[KIR_LANES];   /* from the box's first corner                            */
   float fz[KIR_LANES];                  /* likewise; time mode: deep                              */
+  float frow[KIR_LANES];                /* row + 1                                                */
   kir_box box;
 } kir_geo;
 
@@ -135,13 +142,7 @@ extern const kir_isa moho_kir_avx2, moho_kir_avx512;
 /* kirchhoff_patch.c */
 void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g);
 moho_status moho_kir_patches(moho_kirchhoff *k, bool small_tiles);
-/* Receivers that follow one another, each once. */
-static inline bool moho_kir_run(const int32_t *rec, int64_t n)
-{
-  bool run = n > 0 && rec[n - 1] - rec[0] == n - 1;
-  for (int64_t i = 1; i < n && run; i++) run = rec[i] == rec[i - 1] + 1;
-  return run;
-}
+moho_status moho_kir_boxes(moho_kirchhoff *k);
 /* kirchhoff_traces.c */
 moho_status moho_kir_traces(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
 

@@ -3,6 +3,7 @@
    A batch is up to `lanes` receivers of one source; the sources that have the same receivers share it, so that the
    transposed table of those receivers is made once for several of them. Where sources have only a few traces each (zero
    offset) lanes would be empty: there a batch takes traces as they come, a source for each lane. */
+#include <math.h>
 #include <stdlib.h>
 #include "kirchhoff_plan.h"
 
@@ -10,10 +11,9 @@ static moho_status by_source(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
 {
   int64_t n = d->ntraces;
   k->first = calloc((size_t)d->ns + 2, sizeof *k->first);
-  k->rec = malloc((size_t)(n ? n : 1) * sizeof *k->rec);
-  k->row = malloc((size_t)(n ? n : 1) * sizeof *k->row);
-  k->run = malloc((size_t)d->ns + 1);
-  if (!k->first || !k->rec || !k->row || !k->run)
+  k->rec = calloc((size_t)n + KIR_AHEAD, sizeof *k->rec);
+  k->row = calloc((size_t)n + KIR_AHEAD, sizeof *k->row);
+  if (!k->first || !k->rec || !k->row)
     return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)n);
   for (int64_t i = 0; i < n; i++) k->first[(d->isrc ? d->isrc[i] : i / d->nr) + 2]++;
   for (int64_t s = 0; s < d->ns; s++) k->first[s + 2] += k->first[s + 1];
@@ -42,7 +42,6 @@ static moho_status sort_traces(moho_kirchhoff *k)
     int64_t n = k->first[s + 1] - k->first[s];
     if (n > most) most = n;
   }
-  k->most = most;
   one *list = malloc((size_t)most * sizeof *list);
   if (!list) return moho_fail(MOHO_ENOMEM, "out of memory for a list of traces");
   for (int64_t s = 0; s < k->ns; s++) {
@@ -50,7 +49,6 @@ static moho_status sort_traces(moho_kirchhoff *k)
     for (int64_t i = 0; i < n; i++) list[i] = (one){ k->rec[a + i], k->row[a + i] };
     qsort(list, (size_t)n, sizeof *list, by_receiver);
     for (int64_t i = 0; i < n; i++) k->rec[a + i] = list[i].rec, k->row[a + i] = list[i].row;
-    k->run[s] = moho_kir_run(k->rec + a, n);
   }
   free(list);
   return MOHO_OK;
@@ -68,7 +66,7 @@ static void mixed_batches(moho_kirchhoff *k)
     for (; at < k->first[s + 1]; at++) {
       if (!b || b->n == k->lanes) {
         b = &k->batch[k->nbatch];
-        *b = (kir_batch){ .mixed = true, .nsrc = 1, .row = k->nbatch++ * k->lanes };
+        *b = (kir_batch){ .mixed = true, .nsrc = 1, .row = k->nbatch++ * k->lanes, .trace = { at } };
       }
       k->lane_row[b->row + b->n] = k->row[at];
       b->rec[b->n] = k->rec[at];
@@ -100,16 +98,38 @@ static void plain_batches(moho_kirchhoff *k)
         memcpy(b->rec, k->rec + at, (size_t)n * sizeof *b->rec);
       }
       for (int64_t l = 0; l < n; l++) k->lane_row[used + l] = k->row[at + l];
+      b->trace[b->nsrc] = at;
       b->src[b->nsrc++] = (int32_t)s;
       used += k->lanes;
     }
   }
 }
 
+/* Midpoints and offsets, with a vector's worth behind the last. */
+static moho_status place_traces(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
+{
+  if (!k->aperture) return MOHO_OK;
+  size_t n = (size_t)k->ntraces + KIR_LANES;
+  k->middle[0] = calloc(4 * n, sizeof(double));
+  if (!k->middle[0])
+    return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)k->ntraces);
+  k->middle[1] = k->middle[0] + n, k->middle[2] = k->middle[1] + n, k->cells = k->middle[2] + n;
+  for (int64_t s = 0; s < k->ns; s++)
+    for (int64_t e = k->first[s]; e < k->first[s + 1]; e++) {
+      int64_t r = k->roff + k->rec[e];
+      double y = k->cell[0][s] - k->cell[0][r], x = fabs(k->cell[1][s] - k->cell[1][r]);
+      for (int i = 0; i < 3; i++) k->middle[i][e] = (k->pos[i][s] + k->pos[i][r]) / 2;
+      /* in 2-D beyond what any depth lets through: the table of weights ends there */
+      k->cells[e] = k->three ? sqrt(x * x + y * y) : fmin(x, ceil(d->offset.max * (double)k->n[2]) + 1);
+    }
+  return MOHO_OK;
+}
+
 moho_status moho_kir_traces(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
 {
   MOHO_TRY(by_source(k, d));
   MOHO_TRY(sort_traces(k));
+  MOHO_TRY(place_traces(k, d));
   int64_t plain = 0, mixed = (k->ntraces + k->lanes - 1) / k->lanes;
   for (int64_t s = 0; s < k->ns; s++) plain += chunks(k, s);
   bool mix = mixed * 2 < plain;
