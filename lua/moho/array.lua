@@ -80,7 +80,7 @@ M.linspace = schema.fn{
 M.arange = schema.fn{
   name = "arange", group = "arrays", help = "start, start + step, ..., n values; on the CPU, f64, unless asked otherwise.",
   args = { { "n", "integer", need = true, min = 0, help = "how many" }, { "start", "number", default = 0, help = "first value" },
-           { "step", "number", default = 1, help = "difference" }, { "dtype", "dtype", default = "f64", help = "element type" }, device_arg },
+           { "step", "number", default = 1, help = "difference of neighbours, in the values' unit" }, { "dtype", "dtype", default = "f64", help = "element type" }, device_arg },
   returns = "array (n)",
   call = function(o)
     return asked((regular(o, o.start, o.step, "arange")), o, "arange")
@@ -92,7 +92,7 @@ local wrap = schema.fn{
   help = "Memory of others as an array, without a copy. `owner` is kept alive while the array or a view of it is.",
   args = { { "ptr", "any", need = true, help = "FFI pointer, array or light userdata" }, shape_arg, dtype_arg,
            { "device", "device", default = "cpu", help = "where the memory is" }, { "strides", "numbers", help = "in elements; default: C order" },
-           { "owner", "any", help = "what owns the memory" } },
+           { "owner", "any", help = "what owns the memory; absent: the pointer" } },
   returns = "array over that memory", errors = "null or misaligned pointers, the host's memory or another device's as a CUDA device's",
   call = function(o)
     local p = o.ptr
@@ -134,7 +134,7 @@ local from_dlpack = schema.fn{
     "deleter is called once, when the array and its views are gone. A read-only tensor is copied, and its deleter called at once. Work that its producer " ..
     "queued on the device is waited for.",
   args = { { "tensor", "any", need = true, help = "FFI pointer, or light userdata" },
-           { "kind", "string", choices = kinds, help = "needed where the pointer's type does not tell" } },
+           { "kind", "string", choices = kinds, help = "needed where the pointer's type does not tell; absent: by the type" } },
   returns = "array over that memory", source = "the DLPack standard, interface 0.x (unversioned) and 1.x (versioned)",
   errors = "dtypes that arrays do not have, memory other than the host's and CUDA's, more than 6 axes; the tensor is still the caller's then",
   call = function(p, kind)
@@ -233,8 +233,8 @@ method{
 -- ---- elements and values ------------------------------------------------------------
 methods.at, methods.set = core.array_at, core.array_set
 for name, def in pairs{
-  at = { help = "The element at a:at(i, j, ...); 1-based, negative from the end. Complex arrays give complex numbers.", args = { { "...", "integer" } }, returns = "number" },
-  set = { help = "Sets an element: a:set(v, i, j, ...).", args = { { "v", "number|complex" }, { "...", "integer" } }, returns = "nothing" },
+  at = { help = "The element at a:at(i, j, ...); 1-based, negative from the end. Complex arrays give complex numbers.", args = { { "...", "integer", need = true, help = "an index for each axis, from 1, or from the end with -1" } }, returns = "number" },
+  set = { help = "Sets an element: a:set(v, i, j, ...).", args = { { "v", "number|complex", need = true, help = "the value, in the array's unit" }, { "...", "integer", need = true, help = "an index for each axis, from 1, or from the end with -1" } }, returns = "nothing" },
 } do
   -- elements are read in loops: these go to C without a wrapper
   def.name, def.positional, def.group, def.varargs = "array:" .. name, true, "array methods", true
@@ -244,10 +244,10 @@ for name, def in pairs{
 end
 
 method{ name = "array:totable", help = "Nested Lua tables of the elements.", args = {}, returns = "table", call = core.array_totable }
-method{ name = "array:fill", help = "Sets every element to a value.", args = { { "value", "number|complex", need = true, nan = true } }, returns = "the array",
+method{ name = "array:fill", help = "Sets every element to a value.", args = { { "value", "number|complex", need = true, nan = true, help = "the value, in the array's unit" } }, returns = "the array",
         call = core.array_fill }
 method{ name = "array:assign", help = "Copies values in; dtypes may differ, smaller shapes repeat along missing or single axes.",
-        args = { { "values", "array|table|number|complex", need = true, nan = true } }, returns = "the array",
+        args = { { "values", "array|table|number|complex", need = true, nan = true, help = "of the array's shape, or one that repeats to it; a value for all elements" } }, returns = "the array",
         errors = "shapes that do not fit, another device, complex values into real arrays",
         call = function(a, v)
           if type(v) == "number" or type(v) == "cdata" then return core.array_fill(a, v) end
@@ -256,15 +256,15 @@ method{ name = "array:assign", help = "Copies values in; dtypes may differ, smal
         end }
 method{ name = "array:copy", help = "A copy with memory of its own, contiguous.", args = {}, returns = "array",
         call = function(a) return core.array_to(a, nil, nil, false, "array:copy") end }
-method{ name = "array:to", help = "The array on a device; itself when it is there already.", args = { { "device", "device", need = true } },
+method{ name = "array:to", help = "The array on a device; itself when it is there already.", args = { { "device", "device", need = true, help = "where it shall be" } },
         returns = "array", call = function(a, device) return core.array_to(a, device, nil, true, "array:to") end }
 method{ name = "array:cpu", help = "The array on the host; itself when it is there already.", args = {}, returns = "array",
         call = function(a) return core.array_to(a, "cpu", nil, true, "array:cpu") end }
 method{ name = "array:astype", help = "The array with another dtype; itself when it has it already. Fractions are cut for integers.",
-        args = { { "dtype", "dtype", need = true } }, returns = "array", errors = "complex to real (take :real())",
+        args = { { "dtype", "dtype", need = true, help = "element type of the result" } }, returns = "array", errors = "complex to real (take :real())",
         call = function(a, dtype) return core.array_to(a, nil, dtype, true, "array:astype") end }
 method{ name = "array:reshape", help = "The same elements with another shape: a:reshape{nx, nz}; a view of a contiguous array, else of a copy. One size may be -1.",
-        args = { { "shape", "shape", need = true } }, returns = "array", errors = "another number of elements",
+        args = { { "shape", "shape", need = true, help = "sizes of the axes, one may be -1: what is left" } }, returns = "array", errors = "another number of elements",
         call = function(a, shape)
           if type(shape) == "number" then shape = { shape } end
           local known, open = 1, nil
@@ -299,8 +299,8 @@ maths.install(method)
 for _, name in ipairs{ "where", "concat", "stack", "empty", "scope" } do M[name] = maths[name] end
 
 method{ name = "array:axpy", help = "y:axpy(alpha, x): y = y + alpha x, in place.",
-        args = { { "alpha", "number|complex", need = true }, { "x", "array", need = true } }, returns = "the array", call = core.array_axpy }
-method{ name = "array:dot", help = "Sum of conj(a) b, in double; a complex number for complex arrays.", args = { { "b", "array", need = true } },
+        args = { { "alpha", "number|complex", need = true, help = "factor" }, { "x", "array", need = true, help = "of the array's shape" } }, returns = "the array", call = core.array_axpy }
+method{ name = "array:dot", help = "Sum of conj(a) b, in double; a complex number for complex arrays.", args = { { "b", "array", need = true, help = "of the same shape" } },
         returns = "number", call = core.array_dot }
 
 -- ---- axes metadata ---------------------------------------------------------------------

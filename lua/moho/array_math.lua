@@ -5,7 +5,7 @@ local schema = require "moho.schema"
 
 local M = {}
 
-local axis_arg = { "axis", "integer", help = "1-based" }
+local axis_arg = { "axis", "integer", help = "1-based; absent: over all elements" }
 local out_arg = { "out", "array", help = "where the result goes (may be an operand); default: a new array" }
 local other = { "b", "array|number|complex", need = true, nan = true, help = "an array of the same dtype that fits, or a number" }
 
@@ -51,9 +51,9 @@ function M.install(method)
   unary("sign", "-1, 0 or 1, of real arrays.")
   unary("isfinite", "The mask of elements that are neither infinite nor not-a-number: an i32 array of 0 and 1.", "i32 array")
   method{ name = "array:clip", help = "Elements below lo become lo, above hi become hi; not-a-numbers stay.",
-          args = { { "lo", "number", need = true, help = "lower bound" }, { "hi", "number", need = true, help = "upper bound" }, out_arg },
+          args = { { "lo", "number", need = true, help = "lower bound, in the array's unit" }, { "hi", "number", need = true, help = "upper bound, in the array's unit" }, out_arg },
           returns = "array", errors = "lo above hi, complex arrays", call = core.array_clip }
-  method{ name = "array:scale", help = "x:scale(alpha): x = alpha x, in place.", args = { { "alpha", "number|complex", need = true } },
+  method{ name = "array:scale", help = "x:scale(alpha): x = alpha x, in place.", args = { { "alpha", "number|complex", need = true, help = "factor" } },
           returns = "the array", call = core.array_scale }
 
   -- ---- parts of complex numbers ------------------------------------------------------------
@@ -103,7 +103,7 @@ function M.install(method)
   end)
   method{ name = "array:percentile", help = "The value below which p percent of the elements lie, linear between neighbours; for a list of p a list. " ..
             "Worked out on the host.",
-          args = { { "p", "numbers", need = true, help = "0 to 100" } }, returns = "number, or a list",
+          args = { { "p", "numbers", need = true, help = "0 to 100 (%)" } }, returns = "number, or a list",
           call = function(a, p)
             if type(p) == "table" then return core.array_percentile(a, p) end
             return core.array_percentile(a, { p })[1]
@@ -143,7 +143,7 @@ function M.install(method)
   method{ name = "array:flip", help = "The elements along an axis in reverse, as a view.", args = { line_axis }, returns = "array sharing memory",
           call = function(a, axis) return core.array_flip(a, the_axis(a, axis, "array:flip")) end }
   method{ name = "array:transpose", help = "The axes in another order, as a view: a:transpose{2, 1}; without an order they are reversed.",
-          args = { { "order", "shape", help = "for each axis of the view, which axis of the array it is" } }, returns = "array sharing memory",
+          args = { { "order", "shape", help = "for each axis of the view, which axis of the array it is; absent: the axes in reverse" } }, returns = "array sharing memory",
           call = function(a, order)
             if not order then
               order = {}
@@ -152,7 +152,7 @@ function M.install(method)
             return core.array_transpose(a, order)
           end }
   method{ name = "array:broadcast", help = "The array repeated to a shape along missing leading axes and axes of one element, as a view that repeats its memory; read it only.",
-          args = { { "shape", "shape", need = true } }, returns = "array sharing memory", errors = "shapes that do not fit", call = core.array_broadcast }
+          args = { { "shape", "shape", need = true, help = "sizes of the axes to repeat to" } }, returns = "array sharing memory", errors = "shapes that do not fit", call = core.array_broadcast }
   method{ name = "array:matmul", help = "The product of matrices: (m, n) by (n, k) is (m, k), by (n) is (m). Transposed real matrices are used where they lie; other views are copied.",
           args = { { "b", "array", need = true } }, returns = "array", errors = "shapes that do not fit, integers", call = core.array_matmul }
 end
@@ -162,7 +162,8 @@ local value = "array|number|complex"
 M.where = schema.fn{
   name = "where", group = "arrays", positional = true,
   help = "a where the mask is not zero, else b: moho.where(x:gt(0), x, 0). The mask is an i32 array, as comparisons give.",
-  args = { { "mask", "array", need = true, help = "i32" }, { "a", value, need = true, nan = true }, { "b", value, need = true, nan = true } },
+  args = { { "mask", "array", need = true, help = "i32, of any shape that fits the others" }, { "a", value, need = true, nan = true, help = "where mask is not 0" },
+    { "b", value, need = true, nan = true, help = "where it is 0" } },
   returns = "array of the shape that all three fit", errors = "masks that are not i32, two dtypes, shapes that do not fit",
   call = function(mask, a, b) return core.array_where(mask, a, b) end,
 }

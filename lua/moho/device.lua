@@ -22,7 +22,7 @@ schema.by_function[M.device] = schema.registry["device"]
 M.devices = schema.fn{ name = "devices", group = "devices", positional = true, help = "Every device that can be used: a list of {name=, about=}.", args = {},
   returns = "list", call = core.devices }
 
-M.sync = schema.fn{ name = "sync", group = "devices", positional = true, help = "Waits for everything queued on a device.", args = { { "device", "device" } },
+M.sync = schema.fn{ name = "sync", group = "devices", positional = true, help = "Waits for everything queued on a device.", args = { { "device", "device", help = "default: moho.device()" } },
   returns = "nothing", call = core.sync }
 
 M.clock = schema.fn{ name = "clock", group = "devices", positional = true, help = "Seconds since some moment, monotonic.", args = {}, returns = "number", call = core.clock }
@@ -37,16 +37,16 @@ local mem_read = schema.fn{ name = "mem", group = "devices", positional = true,
   help = "Memory of a device in bytes: live, cached (freed but kept for the next request), peak, blocks, allocs (raw allocations so far), limit. " ..
     "Of the CPU also pinned: what is page-locked for copies to a GPU. Of a GPU also what happened so far: puts and gets (copies from and to host " ..
     "memory), put_bytes and get_bytes, waits (of the host for the device).",
-  args = { { "device", "device" } }, returns = "table; print shows it in words", call = function(d) return setmetatable(core.mem(d), mem_meta) end }
+  args = { { "device", "device", help = "default: moho.device()" } }, returns = "table; print shows it in words", call = function(d) return setmetatable(core.mem(d), mem_meta) end }
 M.mem = setmetatable({
   trim = schema.fn{ name = "mem.trim", group = "devices", positional = true, help = "Collects garbage and gives cached memory back to the system.",
-    args = { { "device", "device" } }, returns = "nothing", call = function(d) collectgarbage() collectgarbage() core.mem_trim(d) end },
+    args = { { "device", "device", help = "default: moho.device()" } }, returns = "nothing", call = function(d) collectgarbage() collectgarbage() core.mem_trim(d) end },
   limit = schema.fn{ name = "mem.limit", group = "devices", positional = true, help = "Sets the most bytes a device's arrays may hold; 0 for no limit.",
-    args = { { "bytes", "number", need = true, min = 0 }, { "device", "device" } }, returns = "nothing", call = function(n, d) core.mem_limit(d, n) end },
+    args = { { "bytes", "number", need = true, min = 0, help = "bytes; 0: no limit" }, { "device", "device", help = "default: moho.device()" } }, returns = "nothing", call = function(n, d) core.mem_limit(d, n) end },
 }, { __call = function(_, ...) return mem_read(...) end })
 schema.by_function[M.mem] = schema.registry["mem"]
 
 M.threads = schema.fn{ name = "threads", group = "devices", positional = true, help = "Threads of the CPU backend; with a number, sets them. Results do not depend on it.",
-  args = { { "n", "integer", min = 1, max = 4096 } }, returns = "number", call = function(n) return core.threads(n) end }
+  args = { { "n", "integer", min = 1, max = 4096, help = "how many; absent: as it is" } }, returns = "number", call = function(n) return core.threads(n) end }
 
 return M

@@ -11,7 +11,7 @@ return { eikonal = schema.fn{
   args = {
     { "z", "array|table", need = true, help = "depths of the nodes, regular, increasing, 3 or more (m)" },
     { "x", "array|table", need = true, help = "their positions along x (m)" },
-    { "y", "array|table", help = "along y (m): 3-D" },
+    { "y", "array|table", help = "(ny), along y (m); absent: 2-D" },
     { "vel", "array|table|number", need = true, help = "velocity at the nodes (m/s): (nx, nz) or (ny, nx, nz), v(z) with " ..
       "nz values, or a number; above 0" },
     { "srcs", "array|table", need = true, help = "positions (2, n), rows x, z; 3-D (3, n), rows y, x, z; inside the grid (m)" },

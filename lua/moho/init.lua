@@ -7,7 +7,7 @@ local show = require "moho.show"
 
 local moho = { version = core.version, complex = schema.fn{
   name = "complex", group = "arrays", positional = true, help = "A complex number (LuaJIT's complex double, with arithmetic; 2i is one too).",
-  args = { { "re", "number", need = true }, { "im", "number", default = 0 } }, returns = "complex", call = complex.new,
+  args = { { "re", "number", need = true, help = "real part, a plain number or in any unit" }, { "im", "number", default = 0, help = "imaginary part, in the same unit" } }, returns = "complex", call = complex.new,
 } }
 
 local function merge(module)

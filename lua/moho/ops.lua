@@ -6,7 +6,7 @@ local M, methods = {}, {}
 
 local dtype = { "dtype", "dtype", default = "f32", help = "element type" }
 local device = { "device", "device", help = "default: moho.device()" }
-local name = { "name", "string", help = "shown in print" }
+local name = { "name", "string", help = "shown in print; absent: the class" }
 
 -- classes that take their operators in the list part: moho.vstack{A, B}
 local stacks = { vstack = true, hstack = true, blockdiag = true }
@@ -33,7 +33,7 @@ end
 local function stack(class)
   return schema.fn{
     name = class.name, group = "operators", help = class.help, list = true, returns = "operator",
-    args = { { "ops", "table|operator", help = "the operators; or moho." .. class.name .. "{A, B, ...}" }, name },
+    args = { { "ops", "table|operator", help = "the operators, a list; absent: they are given as moho." .. class.name .. "{A, B, ...}" }, name },
     errors = "operators of different devices, dtypes or sizes",
     call = function(o)
       local ops = {}
@@ -71,7 +71,7 @@ M.lift = schema.fn{
   help = "Moves data between the host and a device: A = moho.lift(K.dimsd).H * K * moho.lift(K.dims) takes and gives host arrays while K works on " ..
     "its device. Forward host to device, .H device to host. Moves what its neighbour has, any dtype, unless dtype is given. With the CPU as device it is " ..
     "the identity, without a copy. y = x: shape and unit of the data are the model's.",
-  args = { { "dims", "shape", need = true, help = "shape of what is moved" }, { "options", "table", help = "{device=, dtype=, name=}" } },
+  args = { { "dims", "shape", need = true, help = "shape of what is moved" }, { "options", "table", help = "{device=, dtype=, name=}; absent: the default device, the neighbour's dtype" } },
   returns = "operator", source = "a copy, as cupy.asarray and cupy.asnumpy around PyLops' operators",
   call = function(dims, options)
     local o = lift_options(options)
@@ -117,7 +117,7 @@ M.dottest = schema.fn{
   name = "dottest", group = "operators", positional = true,
   help = "Checks that A.H is the adjoint of A: |<Au, v> - <u, A'v>| <= tol ||Au|| ||v|| with v = Au/||Au|| + noise, and the same from the other side. " ..
     "Such a v shows an error in a part of the adjoint at any size, where independent random vectors go blind.",
-  args = { { "A", "operator", need = true, help = "any operator with floating dtypes" }, { "options", "table", help = "{tol=, seed=}; tol 1e-6 for f32, 1e-12 for f64" } },
+  args = { { "A", "operator", need = true, help = "any operator with floating dtypes" }, { "options", "table", help = "{tol=, seed=}; tol 1e-6 for f32, 1e-12 for f64; absent: those, seed 0" } },
   returns = "true", errors = "both numbers, when they differ",
   call = function(A, options)
     options = options or {}

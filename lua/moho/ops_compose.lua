@@ -78,7 +78,7 @@ end
 
 local function spread(class, args)
   args[#args + 1] = { "fh", "function",
-    help = "function(ix0, it0) instead of table: gives nx positions, from 1, and if wanted a list of fractions" }
+    help = "function(ix0, it0) instead of table: gives nx positions, from 1, and if wanted a list of fractions; absent: the table" }
   return schema.fn{
     name = class.name, group = "operators", help = class.help, args = args, returns = "operator",
     call = function(o)

@@ -21,7 +21,7 @@ local tol = {
 local damp = { "damp", "number", default = 0, min = 0, help = "weight of ||x||, squared in what is minimised" }
 local M = {
   "M", "operator",
-  help = "preconditioner: a Hermitian positive operator A.dims <- A.dims, about A^-1 (cg), (A'A + damp^2)^-1 (cgls)",
+  help = "preconditioner: a Hermitian positive operator A.dims <- A.dims, about A^-1 (cg), (A'A + damp^2)^-1 (cgls); absent: none",
 }
 declare("cg", { A, y, x0, niter, tol, M }, [[
 Solves A x = y for a Hermitian positive definite A by conjugate gradients. Stops when ||y - A x|| is below tol times
@@ -68,13 +68,13 @@ end
 local sparse_args = function()
   return {
     A, y, x0, niter,
-    { "SOp", "operator", help = "x = SOp p with p sparse: SOp.dims are p's, SOp.dimsd A.dims; its adjoint must be its inverse" },
+    { "SOp", "operator", help = "x = SOp p with p sparse: SOp.dims are p's, SOp.dimsd A.dims; its adjoint must be its inverse; absent: the identity" },
     { "eps", "number", default = 0.1, min = 0, help = "weight of the penalty" },
     { "alpha", "number", min = 0, help = "step length, below 1 / ||A||^2; absent: that, by Lanczos' method (up to 60 products with A'A)" },
     { "threshold", "string", default = "soft", choices = { "soft", "hard", "half", "soft-percentile", "hard-percentile", "half-percentile" },
       help = "penalty |p|_1 (soft), number of non-zeros (hard), 1/2 sum sqrt|p| (half); or the largest perc % are kept" },
     { "perc", "number", default = 50, min = 0, max = 100, help = "percentage of coefficients that the percentile thresholds keep" },
-    { "decay", "table|function", help = "factor of eps in each iteration: a list, whose last one holds on, or a function of the iteration" },
+    { "decay", "table|function", help = "factor of eps in each iteration: a list, whose last one holds on, or a function of the iteration; absent: 1" },
     change,
   }
 end
@@ -112,7 +112,7 @@ declare("omp", {
   { "niter_inner", "integer", default = 40, min = 0, max = max,
     help = "steps of conjugate gradients for the columns in use; 0: matching pursuit, only the new coefficient" },
   { "tol_inner", "number", default = 1e-12, min = 0, help = "their relative tolerance on the gradient" },
-  { "tol", "number", default = 1e-4, min = 0, help = "stop when ||y - A x|| is below tol ||y||; 0: off" },
+  { "tol", "number", default = 1e-4, min = 0, help = "stop when the norm of y - A x is below tol times that of y; 0: off" },
   { "normalize", "boolean", default = false, help = "compare columns by their norms (as many forwards as A has columns)" },
 }, [[
 Orthogonal matching pursuit: every iteration takes the column of A that goes best with the residual, then solves least
@@ -164,7 +164,7 @@ of norm 1, info.rnorm ||A x - value x||. The largest singular value of any A is 
 
 declare("lanczos", {
   A, start, { "niter", "integer", default = 50, min = 0, max = 1e6, help = "most steps, one forward each" }, seed,
-  { "tol", "number", default = 1e-6, min = 0, help = "stop when both ends are known to tol of them; 0: to the working precision" },
+  { "tol", "number", default = 1e-6, min = 0, help = "stop when both ends are known to this relative error; 0: to the working precision" },
 }, [[
 The ends of the spectrum of a Hermitian A: a table whose value is the largest eigenvalue and low the smallest, error
 and low_error bounds on their distance from an eigenvalue, cond their ratio. For the norm and the condition of any A take

@@ -90,14 +90,14 @@ local max = 2 ^ 30
 M.common = {
   { "callback", "function",
     help = "called with a table {niter, rnorm, r2norm, arnorm, xnorm, anorm, acond, x} after iterations; false stops. "
-      .. "x is the iterate itself: read it, copy it to keep it" },
+      .. "x is the iterate itself: read it, copy it to keep it; absent: none" },
   { "every", "integer", default = 1, min = 1, max = max, help = "iterations between callbacks" },
   { "show", "boolean|integer", default = false, help = "print a table; a number: every so many iterations" },
   { "progress", "boolean",
     help = "a line on the terminal with the time left, for runs of more than a second; absent: when there is one and no show" },
   { "max_seconds", "number", default = 0, min = 0, help = "stop after so long (s), seen after each iteration; 0: none" },
   { "check", "boolean", default = false, help = "make sure first that A.H is the adjoint (cg: that A is Hermitian)" },
-  { "checkpoint", "string", help = "an HDF5 file for the run's state, written whole or not at all" },
+  { "checkpoint", "string", help = "an HDF5 file for the run's state, written whole or not at all; absent: none is written" },
   { "checkpoint_every", "integer", default = 10, min = 1, max = max, help = "iterations between; the last one is kept too" },
   { "resume", "boolean", default = false,
     help = "go on from the checkpoint if it is there: the iterates, to the bit, of a run that was not interrupted. "

@@ -211,9 +211,9 @@ static const moho_param list_params[] = {
   NORM,
   REAL,
   { "ifftshift_before", MOHO_P_FLAGS, offsetof(fft_op, befores), false, 0, NULL,
-    "the model's origin is in the middle: for each axis, or one for all" },
+    "the model's origin is in the middle: for each axis, or one for all; not given: at its start" },
   { "fftshift_after", MOHO_P_FLAGS, offsetof(fft_op, afters), false, 0, NULL,
-    "frequency zero in the middle: for each axis, or one for all" },
+    "frequency zero in the middle: for each axis, or one for all; not given: first" },
   { 0 },
 };
 

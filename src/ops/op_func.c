@@ -50,7 +50,7 @@ static const moho_param params[] = {
   { .name = "dims", .type = MOHO_P_SHAPE, .at = offsetof(func, dims), .need = true, .help = "shape of the model" },
   { .name = "dimsd", .type = MOHO_P_SHAPE, .at = offsetof(func, dimsd), .help = "shape of the data; absent: dims" },
   { .name = "forward", .type = MOHO_P_FUNCTION, .at = offsetof(func, forward), .need = true, .help = "function(x, y): fills y (dimsd) with A x" },
-  { .name = "adjoint", .type = MOHO_P_FUNCTION, .at = offsetof(func, adjoint), .help = "function(y, x): fills x (dims) with A' y" },
+  { .name = "adjoint", .type = MOHO_P_FUNCTION, .at = offsetof(func, adjoint), .help = "function(y, x): fills x (dims) with A' y; not given: there is no adjoint" },
   { 0 },
 };
 

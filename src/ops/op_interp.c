@@ -174,9 +174,9 @@ static void interp_fini(moho_op *op)
 static const moho_param interp_params[] = {
   { "dims", MOHO_P_SHAPE, offsetof(interp, dims), true, 0, NULL, "shape of the model" },
   { "iava", MOHO_P_ARRAY, offsetof(interp, iava), false, 0, NULL,
-    "positions along the axis, from 1, with fractions, in any order, with repetitions" },
+    "positions along the axis, from 1, with fractions, in any order, with repetitions; index when not given" },
   { "index", MOHO_P_ARRAY, offsetof(interp, index), false, 0, NULL,
-    "the same under the name that moho.restriction has for it" },
+    "the same under the name that moho.restriction has for it; iava when not given" },
   { "axis", MOHO_P_INT, offsetof(interp, axis), false, -1, NULL, "axis to interpolate; the last when not given" },
   { "kind", MOHO_P_TEXT, offsetof(interp, kind), false, 0, "linear|nearest|sinc",
     "linear (not given) between neighbours; nearest, halves to the even index from 0; sinc of all samples" },

@@ -128,7 +128,7 @@ static const moho_param kirchhoff_params[] = {
     {"z", MOHO_P_ARRAY, AT(z), true, 0, NULL,
      "depths of the image, regular, increasing (m); mode \"time\": its two-way times (s)"},
     {"x", MOHO_P_ARRAY, AT(x), true, 0, NULL, "the image's positions along x, regular, increasing (m)"},
-    {"y", MOHO_P_ARRAY, AT(y), false, 0, NULL, "along y (m): 3-D"},
+    {"y", MOHO_P_ARRAY, AT(y), false, 0, NULL, "along y (m), an axis of the image; not given: 2-D"},
     {"t", MOHO_P_ARRAY, AT(t), true, 0, NULL,
      "times of the data's samples, regular, increasing (s); need not start at 0"},
     {"srcs", MOHO_P_ARRAY, AT(srcs), true, 0, NULL, "sources (2, ns), rows x, z; 3-D (3, ns), rows y, x, z (m)"},

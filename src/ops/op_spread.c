@@ -116,7 +116,7 @@ static const moho_param spread_params[] = {
   { "table", MOHO_P_ARRAY, offsetof(spread, table), false, 0, NULL,
     "(nx0, nt0, nx): sample of the data, from 1, that an element of the model goes to at each x; not-a-number: none" },
   { "dtable", MOHO_P_ARRAY, offsetof(spread, dtable), false, 0, NULL,
-    "(nx0, nt0, nx): fraction towards the next sample, for linear interpolation" },
+    "(nx0, nt0, nx): fraction towards the next sample, for linear interpolation; not given: the positions are whole" },
   { "interp", MOHO_P_BOOL, offsetof(spread, interp), false, 0, NULL,
     "linear interpolation by the table's own fractions, when there is no dtable; else they are dropped" },
   { 0 },
