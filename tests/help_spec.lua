@@ -35,13 +35,10 @@ describe("descriptions", function()
     assert.same({}, without)
   end)
 
-  it("say something of every argument and result", function()
+  it("say something of every function and result", function()
     local bare = {}
     for name, def in pairs(schema.registry) do
       if #def.help < 10 then bare[#bare + 1] = name .. ": help" end
-      for _, spec in ipairs(def.args) do
-        if def.group == "operators" and not spec.help then bare[#bare + 1] = name .. ": " .. spec[1] end
-      end
       if not def.returns then bare[#bare + 1] = name .. ": returns" end
     end
     table.sort(bare)
@@ -56,6 +53,47 @@ describe("descriptions", function()
     assert.matches("operators", printed(nil), 1, true)
     local _, err = printed("kirchoff")
     assert.matches("nothing about string \"kirchoff\" (did you mean 'kirchhoff'?)", err, 1, true)
+  end)
+end)
+
+-- Every argument: what it is; numbers their unit, arrays their shape, what may be left out what that means.
+local units = { "unit", "%(m%)", "%(s%)", "%(m/s%)", "%(Hz%)", "%(%%%)", "%(s, m%)", "%(s/m%)", "degrees", "pixels", "bytes", "seconds", "samples", "factor", "weight",
+  "quantile", "relative", "plain number", "percentage", "dB", "ind[ei][xc]", "iterations?", "trace distances", "axes to", "condition number",
+  "times its first value", "times that of", "step length", "changes x by less", "fraction", "%(s/m%^2%)", "%(1/s%)", "axes in", "elements", "cells of the image", "over depth" }
+local shapes = { "%([%w_ ,*+/%-]+%)", "dims", "[Ss]hape", "flat", "flattened", "one for each", "list of" }
+local absent = { "absent", "not given", "left out", "[Dd]efault", "without it", "when not" }
+
+local function argument_lacks(spec)
+  local help, said = spec.help or "", {}
+  local function has(list) for _, p in ipairs(list) do if help:find(p) then return true end end return false end
+  local numbers, arrays = spec[2]:find "number" and not spec[2]:find "array", spec[2]:find "array" and not spec[2]:find "number"
+  if #help < 4 then said[#said + 1] = "help" end
+  if numbers and not has(units) then said[#said + 1] = "unit" end
+  if arrays and not has(shapes) then said[#said + 1] = "shape" end
+  if not spec.need and spec.default == nil and not has(absent) then said[#said + 1] = "what its absence means" end
+  return table.concat(said, ", ")
+end
+
+describe("every argument", function()
+  require "moho.prompt"
+  it("is described: unit, shape, default", function()
+    local missing = {}
+    for name, def in pairs(schema.registry) do
+      for _, spec in ipairs(def.args) do
+        local what = argument_lacks(spec)
+        if what ~= "" then missing[#missing + 1] = ("%s: '%s' lacks %s (%s)"):format(name, spec[1], what, spec.help or "") end
+      end
+    end
+    table.sort(missing)
+    assert.same({}, missing)
+  end)
+  it("would be missed", function()
+    assert.equal("help, unit, what its absence means", argument_lacks{ "a", "number" })
+    assert.equal("unit", argument_lacks{ "a", "number", default = 3, help = "how far" })
+    assert.equal("", argument_lacks{ "a", "number", default = 3, help = "how far (m)" })
+    assert.equal("shape", argument_lacks{ "a", "array", need = true, help = "data" })
+    assert.equal("what its absence means", argument_lacks{ "a", "string", help = "a name" })
+    assert.equal("help", argument_lacks{ "a", "boolean", default = false })
   end)
 end)
 

@@ -43,7 +43,7 @@ maker("ones", 1, "An array of ones on the default device.")
 
 M.full = schema.fn{
   name = "full", group = "arrays", help = "An array with one value everywhere.",
-  args = { shape_arg, { "value", "number|complex", need = true, nan = true, help = "the value" }, dtype_arg, device_arg }, returns = "array of that shape",
+  args = { shape_arg, { "value", "number|complex", need = true, nan = true, help = "the value, in any unit" }, dtype_arg, device_arg }, returns = "array of that shape",
   call = function(o) return core.array_new(o.shape, o.dtype, o.device, "full", o.value) end,
 }
 
@@ -67,7 +67,8 @@ local function asked(a, o, name) return core.array_to(a, o.device or "cpu", o.dt
 
 M.linspace = schema.fn{
   name = "linspace", group = "arrays", help = "n equally spaced values, both ends included; on the CPU, f64, unless asked otherwise.",
-  args = { { "from", "number", need = true, help = "first value" }, { "to", "number", need = true, help = "last value" },
+  args = { { "from", "number", need = true, help = "first value, in any unit" },
+           { "to", "number", need = true, help = "last value, in the same unit" },
            { "n", "integer", need = true, min = 1, help = "how many" }, { "dtype", "dtype", default = "f64", help = "element type" }, device_arg },
   returns = "array (n)",
   call = function(o)
@@ -79,7 +80,7 @@ M.linspace = schema.fn{
 
 M.arange = schema.fn{
   name = "arange", group = "arrays", help = "start, start + step, ..., n values; on the CPU, f64, unless asked otherwise.",
-  args = { { "n", "integer", need = true, min = 0, help = "how many" }, { "start", "number", default = 0, help = "first value" },
+  args = { { "n", "integer", need = true, min = 0, help = "how many" }, { "start", "number", default = 0, help = "first value, in any unit" },
            { "step", "number", default = 1, help = "difference of neighbours, in the values' unit" }, { "dtype", "dtype", default = "f64", help = "element type" }, device_arg },
   returns = "array (n)",
   call = function(o)

@@ -154,7 +154,7 @@ function M.install(method)
   method{ name = "array:broadcast", help = "The array repeated to a shape along missing leading axes and axes of one element, as a view that repeats its memory; read it only.",
           args = { { "shape", "shape", need = true, help = "sizes of the axes to repeat to" } }, returns = "array sharing memory", errors = "shapes that do not fit", call = core.array_broadcast }
   method{ name = "array:matmul", help = "The product of matrices: (m, n) by (n, k) is (m, k), by (n) is (m). Transposed real matrices are used where they lie; other views are copied.",
-          args = { { "b", "array", need = true } }, returns = "array", errors = "shapes that do not fit, integers", call = core.array_matmul }
+          args = { { "b", "array", need = true, help = "(n, k) to an array (m, n), or (n)" } }, returns = "array", errors = "shapes that do not fit, integers", call = core.array_matmul }
 end
 
 -- ---- choosing ------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ M.makeaxis = schema.fn{
       { "ox", "number", default = 0, help = "first x (m)" },
     { "dx", "number", need = true, help = "step of x (m)" }, { "nx", "integer", need = true, min = 1,
       help = "number of x" },
-    { "oy", "number", default = 0, help = "first y (m)" }, { "dy", "number", help = "step of y (m)" },
-    { "ny", "integer", min = 1, help = "number of y" },
+    { "oy", "number", default = 0, help = "first y (m)" }, { "dy", "number", help = "step of y (m); absent: 2-D" },
+    { "ny", "integer", min = 1, help = "number of y; absent: 2-D" },
   },
   returns = "four arrays f64 on the CPU, the last may be nil",
   source = "t = ot + i dt, x = ox + i dx, y = oy + i dy, t2 = i dt from -(nt - 1) dt on, as PyLops",
@@ -96,7 +96,7 @@ local common = {
     y = { "y", axis, need = true, help = "y of the traces (m)" },
   t = { "t", axis, need = true, help = "times, regular (s)" },
   t0 = { "t0", "numbers", need = true, help = "time at x = y = 0 (s): a number, or one for each event" },
-  amp = { "amp", "numbers", default = 1, help = "amplitudes" },
+  amp = { "amp", "numbers", default = 1, help = "amplitude, in the data's unit: one for all events, or one for each" },
 }
 
 local function event(name, help, source, dims, words, args, of)
@@ -105,7 +105,7 @@ local function event(name, help, source, dims, words, args, of)
   for _, a in ipairs{ common.t, common.t0 } do list_of_args[#list_of_args + 1] = a end
   for _, a in ipairs(args) do list_of_args[#list_of_args + 1] = a end
   for _, a in ipairs{
-    common.amp, { "wav", axis, need = true, help = "the wavelet" },
+    common.amp, { "wav", axis, need = true, help = "the wavelet, (n) samples at t's interval" },
     { "wavcenter", "integer", min = 1, help = "index of the wavelet's zero; its middle when not given" },
     { "dtype", "dtype", default = "f64", help = "element type" }, { "device", "device", help = "default: cpu" },
   } do list_of_args[#list_of_args + 1] = a end

@@ -144,19 +144,19 @@ local max = 2 ^ 30
 local A = { "A", "operator", need = true, help = "the operator, A.dimsd <- A.dims" }
 local y = { "y", "array", need = true, help = "data, A.dimsd or flat; dtype and device of A's range" }
 local x0 = { "x0", "array", help = "start, A.dims or flat; not changed; absent: zero" }
-local Regs = { "Regs", "table", help = "list of operators on the model, dims A.dims" }
-local epsRs = { "epsRs", "numbers", default = 1, help = "a number each, or one for all, squared in what is minimised" }
-local dataregs = { "dataregs", "table", help = "list of arrays: what each of Regs of the model should be; false: zero" }
-local Weight = { "Weight", "operator|array|table", help = "factors of the residual: an operator A.dimsd <- A.dimsd, or the values of a diagonal" }
+local Regs = { "Regs", "table", help = "list of operators on the model, dims A.dims; absent: none" }
+local epsRs = { "epsRs", "numbers", default = 1, help = "a weight each, or one for all, squared in what is minimised" }
+local dataregs = { "dataregs", "table", help = "list of arrays: what each of Regs of the model should be; absent or false: zero" }
+local Weight = { "Weight", "operator|array|table", help = "factors of the residual: an operator A.dimsd <- A.dimsd, or the values of a diagonal; absent: 1" }
 local ModelWeight = { "ModelWeight", "operator|array|table", help = "factors of the model where damp acts on it: likewise on A.dims; absent: ones" }
 local damp = { "damp", "number", default = 0, min = 0, help = "weight of ||ModelWeight x||, squared in what is minimised" }
 local niter = { "niter", "integer", default = 10, min = 0, max = max, help = "most iterations" }
 local solver = { "solver", "string", default = "lsqr", choices = { "lsqr", "cgls" }, help = "what solves the stacked problem" }
 local tolerances = {
   { "tol", "number", default = 1e-4, min = 0, help = "cgls: relative tolerance on the gradient" },
-  { "atol", "number", default = 1e-8, min = 0, help = "lsqr: as there" },
-  { "btol", "number", default = 1e-8, min = 0, help = "lsqr: as there" },
-  { "conlim", "number", default = 1e8, min = 0, help = "lsqr: as there" },
+  { "atol", "number", default = 1e-8, min = 0, help = "relative error of A, as for lsqr" },
+  { "btol", "number", default = 1e-8, min = 0, help = "relative error of y, as for lsqr" },
+  { "conlim", "number", default = 1e8, min = 0, help = "condition number to stop at, a plain number, as for lsqr" },
 }
 
 local function declare(name, args, help, call)
@@ -175,13 +175,13 @@ Minimises ||Weight (y - A x)||^2 + sum epsRs^2 ||dataregs - Regs x||^2 + damp^2 
 the operators stacked upon each other.]], regularized)
 
 declare("preconditioned_inversion", { A, { "P", "operator", need = true, help = "A.dims <- the space solved in" }, y, Weight,
-  damp, { "x0", "array", help = "start in P's space; absent: zero" }, niter, solver, unpack(tolerances) }, [[
+  damp, { "x0", "array", help = "start in P's space, P.dims or flat; absent: zero" }, niter, solver, unpack(tolerances) }, [[
 Minimises ||Weight (y - A P p)||^2 + damp^2 ||p||^2 and gives x = P p; info.p is p. P holds what is known of x, as a
 smoother does.]], preconditioned)
 
 declare("normal_equations_inversion", {
-  A, y, Regs, epsRs, dataregs, { "NRegs", "table", help = "list of Hermitian operators that are added as they are, times epsNRs^2" },
-  { "epsNRs", "numbers", default = 1, help = "a number each, or one for all" }, Weight, damp, ModelWeight, x0, niter, tolerances[1] }, [[
+  A, y, Regs, epsRs, dataregs, { "NRegs", "table", help = "list of Hermitian operators that are added as they are, times epsNRs^2; absent: none" },
+  { "epsNRs", "numbers", default = 1, help = "a weight each, or one for all" }, Weight, damp, ModelWeight, x0, niter, tolerances[1] }, [[
 Minimises what regularized_inversion does, by CG on (A'W'W A + sum epsRs^2 R'R + sum epsNRs^2 N + damp^2) x = A'W'W y +
 sum epsRs^2 R'dataregs: two products less for each data vector, and the square of the condition. Weight is W, here too.]], normal_equations)
 

@@ -109,7 +109,7 @@ h5.open = schema.fn{
   help = 'Opens an HDF5 file. "r" reads; "w" makes a new file, "a" adds to one or makes it. What is written appears under the\n'
     .. "file's name when it is closed, by rename: until then, and when the script fails, the old file stays as it was.",
   args = { { "path", "string", need = true, help = "file name" },
-    { "mode", "string", default = "r", choices = { "r", "w", "a" }, help = "see above" } },
+    { "mode", "string", default = "r", choices = { "r", "w", "a" }, help = "see above; absent: all of it, as it is" } },
   returns = "file",
   call = function(path, mode) return core.h5_open("h5.open", path, mode) end,
 }
@@ -130,7 +130,7 @@ methods.read = schema.fn{
   help = "A dataset: an array on the host with the file's dtype and sampling (axes), a number when it is a scalar, a string (or\n"
     .. "a list of strings). Options: start (from 1) and count, one integer an axis, for a part (count -1: to the end); dtype, device.",
   args = { { "path", "string", need = true, help = "path of a dataset" },
-    { "options", "table", help = "start, count, dtype, device" } },
+    { "options", "table", help = "start, count, dtype, device; absent: all of it, as it is" } },
   returns = "array, number or string",
   call = function(f, path, o)
     o = check("file:read", o, { "start", "count", "dtype", "device" }, "datasets of HDF5 files")
@@ -141,8 +141,8 @@ methods.write = schema.fn{
   name = "file:write", group = "files", positional = true,
   help = "Writes an array of any dtype on any device with its sampling (axes), a number, a string or a list of strings; makes the\n"
     .. "groups above it; replaces a dataset that is there. Options: chunk (sizes), deflate (level 0 to 9).",
-  args = { { "path", "string", need = true, help = "path of a dataset" }, { "value", "any", need = true },
-    { "options", "table", help = "chunk, deflate" } },
+  args = { { "path", "string", need = true, help = "path of a dataset" }, { "value", "any", need = true, help = "array, number, string or list of strings" },
+    { "options", "table", help = "chunk, deflate; absent: none" } },
   returns = "nothing",
   call = function(f, path, value, o)
     o = check("file:write", o, { "chunk", "deflate" }, "datasets of HDF5 files")
@@ -153,8 +153,8 @@ methods.attr = schema.fn{
   name = "file:attr", group = "files", positional = true,
   help = "An attribute of a group or dataset: a number, a string, a list of strings or an array; nil when there is none. With a\n"
     .. "value: sets it.",
-  args = { { "path", "string", need = true, help = "path of a group or dataset" }, { "name", "string", need = true },
-    { "value", "any", help = "array, number, string or list of strings" } },
+  args = { { "path", "string", need = true, help = "path of a group or dataset" }, { "name", "string", need = true, help = "name of the attribute" },
+    { "value", "any", help = "array, number, string or list of strings; absent: the attribute is read" } },
   returns = "number, string, list of strings, array or nil",
   call = function(f, path, name, value)
     if core.h5_kind("file:attr", f, path) == "none" then absent("file:attr", f, path) end
@@ -212,7 +212,7 @@ segy.header = schema.fn{
   help = "One word of the trace headers, for every trace: by name (offset, sx, gx, cdp, ...) or by its first byte (37, 73, ...).\n"
     .. "Options: first (from 1), count: a range of traces.",
   args = { { "path", "string", need = true, help = "file name" },
-    { "word", "string|integer", need = true, help = "name or byte" }, { "options", "table", help = "first, count" } },
+    { "word", "string|integer", need = true, help = "name or byte" }, { "options", "table", help = "first, count; absent: all of it, as it is" } },
   returns = "array i32 (traces)",
   call = function(path, word, o)
     o = check("segy.header", o, { "first", "count" }, "trace headers")
@@ -340,7 +340,7 @@ local read = schema.fn{
     .. "  .sgy .segy     first, count: a range of traces; gives f32 (traces, samples) with sampling in its axes\n"
     .. "  .bin .raw .dat shape (needed), dtype (f32), offset (bytes), endian (\"little\", \"big\"): the file must hold just that\n"
     .. "For all: dtype (converts; for raw files: what is in the file), device.",
-  args = { { "path", "string", need = true, help = "file name" }, { "options", "table", help = "see above" } },
+  args = { { "path", "string", need = true, help = "file name" }, { "options", "table", help = "see above; absent: all of it, as it is" } },
   returns = "array; from HDF5, .npy and .npz also a number, from HDF5 a string",
   errors = "files that are missing, truncated, of another kind or larger than the memory",
   call = function(path, o) return readers[format_of("read", path)](path, o) end,
@@ -353,7 +353,7 @@ local write = schema.fn{
     .. "  .npy           version 1, C order\n"
     .. "  .bin .raw .dat the values, little endian",
   args = { { "path", "string", need = true, help = "file name" },
-    { "value", "any", need = true, help = "array; for HDF5 also number or string" }, { "options", "table", help = "see above" } },
+    { "value", "any", need = true, help = "array; for HDF5 also number or string" }, { "options", "table", help = "see above; absent: all of it, as it is" } },
   errors = "folders that are absent or closed to the user, a full disk: the old file stays as it was",
   returns = "nothing",
   call = function(path, value, o) writers[format_of("write", path)](path, value, o) end,

@@ -115,7 +115,7 @@ function compose.install(M, method, arguments)
     help = "Rows of operators: moho.block{ {A, B}, {C, D} } is the vstack of the rows' hstacks. Operators of one row " ..
       "give data of one size, those below each other take models of one size. " ..
       "Shapes as vstack's and hstack's. y[i] = sum over j of A[i][j] x[j], each row in its own unit. Joint inversions. After PyLops' Block.",
-    args = { { "name", "string", help = "shown in print" } },
+    args = { { "name", "string", help = "shown in print; absent: the class" } },
     errors = "rows of unequal length; operators of different devices, dtypes or sizes",
     call = block,
   }
@@ -127,7 +127,7 @@ function compose.install(M, method, arguments)
     help = "The operator of some of the matrix' columns: A:apply_columns{1, 5, 7} takes models of as many elements. " ..
       "Its adjoint gives those elements of the whole one's. y = A[:, cols] x: model shape (#cols), data and units as A's. " ..
       "After PyLops' apply_columns.",
-    args = { { "cols", "table|array", need = true, help = "columns, from 1: elements of the model in C order" } },
+    args = { { "cols", "table|array", need = true, help = "columns (n), from 1: elements of the model in C order" } },
     returns = "operator", call = apply_columns }
 end
 

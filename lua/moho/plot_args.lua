@@ -5,27 +5,27 @@ local M = {}
 
 -- ---- arguments shared by the pictures ----------------------------------------------
 M.file = { "file", "string", need = true, help = "where to write the picture; the name ends in .png" }
-M.title = { "title", "string", help = "above the picture" }
+M.title = { "title", "string", help = "above the picture; absent: none" }
 M.xlabel = { "xlabel", "string", help = "under the horizontal axis; default: from the axes" }
 M.ylabel = { "ylabel", "string", help = "beside the vertical axis; default: from the axes" }
-M.width = { "width", "integer", min = 64, max = 16384, help = "pixels" }
-M.height = { "height", "integer", min = 64, max = 16384, help = "pixels" }
-M.font = { "font", "number", min = 6, max = 400, help = "size of the text in pixels" }
+M.width = { "width", "integer", min = 64, max = 16384, help = "pixels; absent: by the data" }
+M.height = { "height", "integer", min = 64, max = 16384, help = "pixels; absent: by the data" }
+M.font = { "font", "number", min = 6, max = 400, help = "size of the text in pixels; absent: by the picture's size" }
 M.x_axis = { "x", "table|array",
-  help = "horizontal sampling: { o=, d=, label=, unit= } or an array of n equally spaced values; default: a.axes" }
-M.y_axis = { "y", "table|array", help = "vertical sampling, likewise" }
+  help = "horizontal sampling: { o=, d=, label=, unit= } or an array (n) of equally spaced values; default: a.axes" }
+M.y_axis = { "y", "table|array", help = "vertical sampling, likewise (n); default: a.axes" }
 M.transpose = { "transpose", "boolean",
-  help = "the first axis is the vertical one, as in (nz, nx) arrays" }
+  help = "the first axis is the vertical one, as in (nz, nx) arrays; absent: false" }
 M.clip = { "clip", "numbers",
-  help = "a part of the samples, 0.98: its quantile is the end of the scale; or { min, max }" }
+  help = "a part of the samples, 0.98: its quantile is the end of the scale; or { min, max }; absent: by the data" }
 M.maps = { "seismic", "grey", "model", "rainbow", "gray", "seismic_r", "grey_r", "model_r", "rainbow_r", "gray_r" }
 M.cmap = { "cmap", "string", choices = M.maps,
-  help = "seismic: blue, white, red; grey: black is low, grey_r: black is high; model: even lightness; rainbow" }
+  help = "seismic: blue, white, red; grey: black is low, grey_r: black is high; model: even lightness; rainbow; absent: by the data" }
 M.interp = { "interp", "string", choices = { "bilinear", "nearest" },
-  help = "between samples; where a pixel holds several, bilinear takes their mean" }
+  help = "between samples; where a pixel holds several, bilinear takes their mean; absent: nearest where samples are large" }
 M.aspect = { "aspect", "string", choices = { "fill", "equal" },
   help = "equal: one scale in both directions, the default when both have one unit of length and similar lengths" }
-M.label = { "label", "string", help = "beside the colour bar, with the unit" }
+M.label = { "label", "string", help = "beside the colour bar, with the unit; absent: none" }
 M.bar = { "colorbar", "boolean", default = true, help = "false: no colour bar" }
 M.text_help = "In text, ^{...} raises and _{...} lowers; UTF-8."
 M.gives = "table { file, width, height, clip = {min, max}, nonfinite }: clip serves for the next picture's"

@@ -9,12 +9,12 @@ local schema = require "moho.schema"
 local M = {}
 
 local a_arg = { "a", "array", help = "the data to process; without it the operator for dims is made" }
-local dims_arg = { "dims", "shape", help = "shape of the model and the data, for an operator" }
+local dims_arg = { "dims", "shape", help = "shape of the model and the data, for an operator; absent: a is worked on" }
 local axis_arg = { "axis", "integer", default = -1, help = "axis of the traces; the last when not given" }
 local dt_arg = { "dt", "number", help = "step along the axis (s); the array's own when not given, else 1" }
 local dtype_arg = { "dtype", "dtype", help = "of an operator: f32 when not given" }
 local device_arg = { "device", "device", help = "of an operator; default: moho.device()" }
-local need_a = { "a", "array", need = true, help = "the data" }
+local need_a = { "a", "array", need = true, help = "the data, of any shape with a time axis" }
 
 local function declare(def)
   local short = def.name
@@ -155,7 +155,7 @@ declare{
     "an operator with dims =. Time is " ..
     "t0 + (i - 1) dt.",
   args = {
-    a_arg, dims_arg, { "power", "number", default = 0, help = "of t" },
+    a_arg, dims_arg, { "power", "number", default = 0, help = "power of t, a plain number" },
       { "rate", "number", default = 0, help = "of the exponential (1/s)" }, dt_arg,
     { "t0", "number", help = "time of the first sample (s); the array's own when not given, else 0" }, axis_arg,
       dtype_arg, device_arg,
@@ -207,7 +207,7 @@ declare{
   args = {
     need_a, { "window", "number", need = true, help = "length of the window (s)" }, dt_arg, axis_arg,
     { "kind", "string", default = "rms", choices = { "rms", "mean" }, help = "what the window is measured by" },
-    { "eps", "number", default = 1e-6, min = 0, help = "smallest divisor, as a part of the largest" },
+    { "eps", "number", default = 1e-6, min = 0, help = "smallest divisor, as a fraction of the largest" },
   },
   returns = "array like a, and the array of factors", errors = "complex arrays",
   source = "y = a / max(l, eps max l), l^2 the mean of a^2 (kind mean: l that of |a|) over the window",
@@ -239,7 +239,7 @@ declare{
   args = {
     need_a, axis_arg, { "kind", "string", default = "rms", choices = { "rms", "mean", "max" },
       help = "a trace's level: of squares, of absolute values, the largest" },
-    { "level", "number", min = 0, help = "level of the result" },
+    { "level", "number", min = 0, help = "level of the result, in a's unit; absent: that of all traces" },
   },
   returns = "array like a, and the factors (a's shape with 1 for the axis)",
   source = "y = a L / l, l of each trace (rms: sqrt(sum a^2 / n)), L the root mean square of the l of live traces, or level",
@@ -274,8 +274,8 @@ declare{
   args = {
     a_arg, dims_arg, { "time", "number|array|table", default = 0,
       help = "time (s): a number, or the shape of a without the axis" },
-    { "offset", "array|table", help = "offset of each trace (m)" },
-      { "velocity", "number", min = 0, help = "velocity for the offsets (m/s)" },
+    { "offset", "array|table", help = "offset of each trace (m); absent: the mute time alone" },
+      { "velocity", "number", min = 0, help = "velocity for the offsets (m/s); needed with them, absent without" },
     { "hyperbolic", "boolean", default = false, help = "along a hyperbola" },
       { "taper", "number", default = 0, min = 0, help = "length of the edge (s)" },
     { "kind", "string", default = "top", choices = { "top", "bottom" }, help = "what is muted" }, dt_arg,
@@ -415,7 +415,7 @@ declare{
 local function pair(name, help, source, f)
   declare{
     name = name, help = help, positional = true, source = source,
-    args = { { "x", "array", need = true, help = "the reference" },
+    args = { { "x", "array", need = true, help = "the reference, an array of any shape" },
       { "y", "array", need = true, help = "what is measured, of the same shape and dtype" } },
     returns = "number", errors = "shapes or dtypes that differ", call = f,
   }

@@ -96,10 +96,10 @@ declare("irls", {
   { "niter_solver", "integer", default = 50, min = 1, max = max, help = "steps of conjugate gradients for each" },
   { "tol_inner", "number", default = 1e-10, min = 0, help = "their relative tolerance on the gradient" },
   { "epsR", "number", default = 1e-10, min = 0,
-    help = "data, datamodel: residuals (and coefficients times damp) far below it count alike" },
+    help = "in the unit of y; data, datamodel: residuals (and coefficients times damp) far below it count alike" },
   { "threshR", "boolean", default = false, help = "data, datamodel: weights 1 / max(|r|, epsR), else 1 / (|r| + epsR)" },
   { "damp", "number", default = 0, min = 0,
-    help = "data, model: damping of each least squares problem; datamodel: weight of |x|_1, above 0" }, change,
+    help = "data, model: weight of ||x|| in each least squares problem; datamodel: weight of |x|_1, above 0" }, change,
 }, [[
 Iteratively reweighted least squares. kind data minimises |y - A x|_1 (with damp 0): weights are one over the residual.
 kind model looks for a sparse x: min ||y - A R z||^2 + damp^2 ||z||^2 with x = R z, R^2 = |x| / max|x| of the iteration before.
@@ -122,19 +122,19 @@ squares for the columns in use. x is zero elsewhere. Of equal columns the first 
 declare("split_bregman", {
   A, y, x0,
   { "RegsL1", "table", need = true, help = "list of operators on the model whose results are sparse" },
-  { "epsRL1s", "numbers", need = true, help = "a number each (or one for all): penalty of the split and threshold, so that eps^2 weighs |R x|_1" },
-  { "RegsL2", "table", help = "list of operators on the model whose results are small" },
-  { "epsRL2s", "numbers", default = 1, help = "a number each (or one for all)" },
-  { "dataregsL2", "table", help = "list of arrays: what RegsL2 of the model should be; false: zero" },
+  { "epsRL1s", "numbers", need = true, help = "a weight each (or one for all): penalty of the split and threshold, so that eps^2 weighs |R x|_1" },
+  { "RegsL2", "table", help = "list of operators on the model whose results are small; absent: none" },
+  { "epsRL2s", "numbers", default = 1, help = "a weight each (or one for all)" },
+  { "dataregsL2", "table", help = "list of arrays: what RegsL2 of the model should be; absent or false: zero" },
   { "mu", "number", default = 1, help = "weight of the data" },
-  { "tau", "number", default = 1, help = "length of the Bregman update" },
+  { "tau", "number", default = 1, help = "length of the Bregman update, a factor" },
   { "isotropic", "boolean", default = false,
     help = "the results of RegsL1 at one point share a magnitude; a gradient's components are such results" },
   { "niter", "integer", default = 3, min = 0, max = max, help = "most outer iterations" },
   { "niter_inner", "integer", default = 5, min = 1, max = max, help = "inner iterations, between two Bregman updates" },
   { "niter_solver", "integer", default = 10, min = 1, max = max, help = "steps of conjugate gradients in each" },
   { "tol_inner", "number", default = 1e-8, min = 0, help = "their relative tolerance on the gradient" },
-  { "damp", "number", default = 0, min = 0, help = "damping of each least squares problem" }, change,
+  { "damp", "number", default = 0, min = 0, help = "weight of ||x|| in each least squares problem" }, change,
 }, [[
 Minimises mu/2 ||y - A x||^2 + 1/2 sum epsRL2 ||d - R2 x||^2 + sum epsRL1^2 |R1 x|_1: total variation when R1 are first
 derivatives, isotropic or along the axes.]],

@@ -92,15 +92,15 @@ local sweep = schema.fn{
     { "name", "string", help = "default: the script's name" },
     { "out", "string", help = "folder; default: runs/NAME" },
     { "mode", "string", choices = { "grid", "random", "latin", "list" }, default = "grid", help = "every combination; n random points; a latin hypercube of n; points as given" },
-    { "n", "integer", min = 1, help = "points of random and latin" },
+    { "n", "integer", min = 1, help = "points of random and latin; needed there, absent in grid and list" },
     { "seed", "integer", min = 0, default = 1, help = "of random points, and of ctx.seed" },
-    { "where", "function", help = "function(p) -> whether the point is wanted" },
-    { "setup", "function", help = "function() -> ctx.setup, once a worker" },
+    { "where", "function", help = "function(p) -> whether the point is wanted; absent: all are" },
+    { "setup", "function", help = "function() -> ctx.setup, once a worker; absent: none" },
     { "timeout", "number", min = 0.001, help = "seconds a run may take; default: any time" },
     { "retries", "integer", min = 0, default = 0, help = "more attempts for runs that were out of memory or time" },
-    { "memory", "number|string|function", help = "bytes (or \"4 GiB\") that a run's arrays may hold on a device; or function(p) -> bytes, an estimate for dry runs" },
-    { "minimize", "string", help = "the result that is best when least" },
-    { "maximize", "string", help = "the result that is best when largest" },
+    { "memory", "number|string|function", help = "bytes (or \"4 GiB\") that a run's arrays may hold on a device; or function(p) -> bytes, an estimate for dry runs; absent: no limit" },
+    { "minimize", "string", help = "the result that is best when least; absent: none is named" },
+    { "maximize", "string", help = "the result that is best when largest; absent: none is named" },
     { "fresh", "boolean", default = false, help = "a new process for each run" },
   },
   returns = "sweep: s:run{} s:dry_run{} s:table() s:best(name) s:pivot(a, b, name) s:csv(file) s:report(file)",
@@ -144,19 +144,19 @@ local sweep = schema.fn{
 local run_args = {
   { "workers", "integer", min = 1, help = "processes at once; default: one a GPU, or one that uses all cores" },
   { "threads", "integer", min = 1, help = "threads of each; default: the cores divided among the workers" },
-  { "gpus", "table", help = "numbers of the cards to use" },
+  { "gpus", "table", help = "numbers of the cards to use; absent: all" },
   { "device", "device", help = "default device of the workers" },
-  { "only", "table", help = "numbers of runs, or {from, to}" },
-  { "limit", "integer", min = 1, help = "at most so many runs" },
-  { "shuffle", "boolean", help = "in random order" },
-  { "rerun", "string", choices = { "failed", "all" }, help = "also what failed; all anew" },
-  { "fail_fast", "boolean", help = "no new runs after the first failure" },
-  { "accept_changes", "boolean", help = "keep results that other code of run or setup has made" },
-  { "shard", "table", help = "{i, n}: part i of n, chosen by hash, beside other parts" },
-  { "run", "string", help = "one run by its id, beside others" },
-  { "timeout", "number", min = 0.001, help = "seconds, instead of the sweep's" },
-  { "retries", "integer", min = 0, help = "instead of the sweep's" },
-  { "progress", "string", choices = { "auto", "bar", "plain", "json", "none" }, default = "auto" },
+  { "only", "table", help = "numbers of runs, or {from, to}; absent: all" },
+  { "limit", "integer", min = 1, help = "at most so many runs; absent: all" },
+  { "shuffle", "boolean", help = "in random order; absent: in order" },
+  { "rerun", "string", choices = { "failed", "all" }, help = "also what failed; all anew; absent: what is not done" },
+  { "fail_fast", "boolean", help = "no new runs after the first failure; absent: goes on" },
+  { "accept_changes", "boolean", help = "keep results that other code of run or setup has made; absent: an error" },
+  { "shard", "table", help = "{i, n}: part i of n, chosen by hash, beside other parts; absent: all" },
+  { "run", "string", help = "one run by its id, beside others; absent: all" },
+  { "timeout", "number", min = 0.001, help = "seconds, instead of the sweep's; absent: the sweep's" },
+  { "retries", "integer", min = 0, help = "instead of the sweep's; absent: the sweep's" },
+  { "progress", "string", choices = { "auto", "bar", "plain", "json", "none" }, default = "auto", help = "what is shown meanwhile; auto: a bar on a terminal, else plain lines" },
 }
 
 local function ranges(list)
@@ -208,17 +208,17 @@ end)
 of("results", "What the folder holds: a list of { number, id, dir, state, p, row, seconds, error }, by number.", {}, "list",
   function(s) return tables.results(s.out) end)
 of("table", "The runs as an aligned table: parameters, results, time, state.",
-  { { "columns", "table", help = "names to show; default: all" }, { "sort", "string", help = "by this column; -NAME: falling" } }, "text",
+  { { "columns", "table", help = "names to show; default: all" }, { "sort", "string", help = "by this column; -NAME: falling; absent: in order of the runs" } }, "text",
   function(s, columns, sort) return tables.text(tables.results(s.out), columns, sort) end)
 of("best", "The run with the least value of a result; -NAME: with the largest. Without a name by minimize or maximize of the sweep.",
-  { { "name", "string" } }, "{ number, id, dir, p, row, seconds }",
+  { { "name", "string", help = "a result, or -NAME; absent: as the sweep says" } }, "{ number, id, dir, p, row, seconds }",
   function(s, name)
     return tables.best(tables.results(s.out), name or s.minimize or s.maximize and "-" .. s.maximize or nil)
   end)
 of("pivot", "A result over two parameters, as a table; the mean where several runs meet.",
-  { { "down", "string", need = true }, { "across", "string", need = true }, { "name", "string", need = true, help = "of a result" } },
+  { { "down", "string", need = true, help = "parameter of the rows" }, { "across", "string", need = true, help = "parameter of the columns" }, { "name", "string", need = true, help = "of a result" } },
   "text, and { down =, across =, values = }", function(s, a, b, name) return tables.pivot(tables.results(s.out), a, b, name) end)
-of("csv", "Writes the table as CSV.", { { "file", "string", need = true } }, "nothing",
+of("csv", "Writes the table as CSV.", { { "file", "string", need = true, help = "file name" } }, "nothing",
   function(s, file) folder.put(file, tables.csv(tables.results(s.out)), true) end)
 of("report", "Writes an HTML page that stands alone: the table, to be sorted, pictures of runs side by side, a map of a result over two parameters.",
   { { "file", "string", help = "default: report.html in the sweep's folder" } }, "the file's name",
@@ -230,7 +230,7 @@ of("report", "Writes an HTML page that stands alone: the table, to be sorted, pi
 
 of("sheet", "A contact sheet: one 2-D array that every run has saved, side by side, with the run's number and the parameters that differ above each.",
   { { "dataset", "string", need = true, help = "its name in result.h5" }, { "file", "string", need = true, help = "a picture (.png)" },
-    { "options", "table", help = "those of moho.plot.panel; by: order by this column, -NAME falling" } },
+    { "options", "table", help = "those of moho.plot.panel; by: order by this column, -NAME falling; absent: in order of the runs" } },
   "what moho.plot.panel gives",
   function(s, dataset, file, o) return tables.sheet(tables.results(s.out), dataset, file, o or {}) end)
 

@@ -19,7 +19,8 @@ end
 
 -- ---- values ---------------------------------------------------------------------------------
 fn("linspace", "n equally spaced values of a parameter, both ends included.",
-  { { "from", "number", need = true }, { "to", "number", need = true }, { "n", "integer", need = true, min = 1 } },
+  { { "from", "number", need = true, help = "first value, in the parameter's unit" }, { "to", "number", need = true, help = "last value, in its unit" },
+    { "n", "integer", need = true, min = 1, help = "how many" } },
   function(a, b, n)
     local v = {}
     for i = 1, n do v[i] = n == 1 and a or i == n and b or tidy(a + (b - a) * (i - 1) / (n - 1)) end
@@ -32,8 +33,8 @@ end
 
 fn("logspace", "n values of a parameter from one value to another with equal ratios, both ends included: logspace(0.01, 1, 3) is 0.01, 0.1, 1 " ..
   "(NumPy's geomspace).",
-  { { "from", "number", need = true, help = "a value, not an exponent" }, { "to", "number", need = true },
-    { "n", "integer", need = true, min = 1 } },
+  { { "from", "number", need = true, help = "first value, not an exponent, in the parameter's unit" }, { "to", "number", need = true, help = "last value, in its unit" },
+    { "n", "integer", need = true, min = 1, help = "how many" } },
   function(a, b, n)
     need_positive("logspace", a, b)
     local v, la, lb = {}, math.log(a), math.log(b)
@@ -42,7 +43,8 @@ fn("logspace", "n values of a parameter from one value to another with equal rat
   end)
 
 fn("range", "Values from one to another in steps; the last is not beyond `to`.",
-  { { "from", "number", need = true }, { "to", "number", need = true }, { "step", "number", default = 1 } },
+  { { "from", "number", need = true, help = "first value, in the parameter's unit" }, { "to", "number", need = true, help = "last value, in its unit" },
+    { "step", "number", default = 1, help = "difference of neighbours, in its unit" } },
   function(a, b, step)
     local n = math.floor((b - a) / step + 1e-9)
     if step == 0 or n < 0 or n > 1e7 then schema.fail("sweep.range", "no values from %g to %g in steps of %g", a, b, step) end
@@ -61,16 +63,16 @@ local function check_list(name, v)
 end
 
 fn("choice", "One of a list. In a grid every one of them; in random sweeps each as likely as the others.",
-  { { "list", "table", need = true } }, function(v) check_list("choice", v) return values{ list = v } end)
+  { { "list", "table", need = true, help = "list of values" } }, function(v) check_list("choice", v) return values{ list = v } end)
 
-fn("fixed", "One value for all runs, also one that is a list.", { { "value", "any", need = true } }, function(v) return values{ list = { v } } end)
+fn("fixed", "One value for all runs, also one that is a list.", { { "value", "any", need = true, help = "the value" } }, function(v) return values{ list = { v } } end)
 
 fn("uniform", "Random values, each between two as likely as any other. For mode = \"random\" and \"latin\".",
-  { { "from", "number", need = true }, { "to", "number", need = true } },
+  { { "from", "number", need = true, help = "least value, in the parameter's unit" }, { "to", "number", need = true, help = "largest value, in its unit" } },
   function(a, b) return values{ draw = function(u) return tidy(a + (b - a) * u) end, kind = "uniform" } end)
 
 fn("loguniform", "Random values between two, their logarithm uniform.",
-  { { "from", "number", need = true, help = "above zero" }, { "to", "number", need = true } },
+  { { "from", "number", need = true, help = "least value, above zero, in the parameter's unit" }, { "to", "number", need = true, help = "largest value, in its unit" } },
   function(a, b)
     need_positive("loguniform", a, b)
     local la, lb = math.log(a), math.log(b)
@@ -106,7 +108,7 @@ local function quantile(u)
 end
 
 fn("normal", "Random values, normally distributed.",
-  { { "mean", "number", need = true }, { "std", "number", need = true, min = 0, help = "standard deviation" } },
+  { { "mean", "number", need = true, help = "in the parameter's unit" }, { "std", "number", need = true, min = 0, help = "standard deviation, in its unit" } },
   function(mean, std)
     return values{ draw = function(u) return tidy(mean + std * quantile(math.max(u, 2 ^ -53))) end, kind = "normal" }
   end)

@@ -134,7 +134,7 @@ static const moho_param kirchhoff_params[] = {
     {"srcs", MOHO_P_ARRAY, AT(srcs), true, 0, NULL, "sources (2, ns), rows x, z; 3-D (3, ns), rows y, x, z (m)"},
     {"recs", MOHO_P_ARRAY, AT(recs), true, 0, NULL, "receivers (2, nr) or (3, nr) likewise (m)"},
     {"vel", MOHO_P_ARRAY, AT(vel), false, 0, NULL,
-     "velocity (m/s): a number; mode \"eikonal\": at each image point, or v(z) with nz values; mode \"time\": rms "
+     "velocity (m/s), not given with trav alone: a number; mode \"eikonal\": at each image point, or v(z) with nz values; mode \"time\": rms "
      "velocity "
      "likewise, v(t) with nz values"},
     {"wav", MOHO_P_ARRAY, AT(wav), true, 0, NULL, "the wavelet, of any length"},
@@ -146,7 +146,7 @@ static const moho_param kirchhoff_params[] = {
      "with "
      "trav, eikonal when vel is an array, analytic when it is a number"},
     {"trav", MOHO_P_ARRAYS, AT(trav), false, 0, NULL,
-     "times {Ts, Tr} (s), (points, ns) and (points, nr), points in the model's order; {T} when sources and receivers "
+     "times {Ts, Tr} (s), (points, ns) and (points, nr), points in the model's order; not given: computed; {T} when sources and receivers "
      "are the same; NaN or "
      "infinite: not reached"},
     {"wavfilter", MOHO_P_BOOL, AT(wavfilter), false, 0, NULL, "filter the wavelet with sqrt(i w) (3-D: -i w)"},
@@ -156,7 +156,7 @@ static const moho_param kirchhoff_params[] = {
     {"amp", MOHO_P_ARRAYS, AT(amp), false, 0, NULL,
      "amplitudes {As, Ar} with trav, shaped like it, in place of those of straight distances; {A} where one serves "
      "both. "
-     "Dynamic only"},
+     "Dynamic only; not given: those"},
     {"amp_eps", MOHO_P_REAL, AT(amp_eps), false, NAN, NULL,
      "eps (m). Default: 0.01 (largest distance of sources + of receivers), of the whole survey. Dynamic only"},
     {"angleaperture", MOHO_P_NUMBERS, AT(angleaperture), false, 0, NULL,
