@@ -140,17 +140,13 @@ end
 
 -- ---- declarations -----------------------------------------------------------------------------------
 
-local max = 2 ^ 30
-local A = { "A", "operator", need = true, help = "the operator, A.dimsd <- A.dims" }
-local y = { "y", "array", need = true, help = "data, A.dimsd or flat; dtype and device of A's range" }
-local x0 = { "x0", "array", help = "start, A.dims or flat; not changed; absent: zero" }
+local A, y, x0, niter = shared.A, shared.y, shared.x0, shared.niter
 local Regs = { "Regs", "table", help = "list of operators on the model, dims A.dims; absent: none" }
 local epsRs = { "epsRs", "numbers", default = 1, help = "a weight each, or one for all, squared in what is minimised" }
 local dataregs = { "dataregs", "table", help = "list of arrays: what each of Regs of the model should be; absent or false: zero" }
 local Weight = { "Weight", "operator|array|table", help = "factors of the residual: an operator A.dimsd <- A.dimsd, or the values of a diagonal; absent: 1" }
 local ModelWeight = { "ModelWeight", "operator|array|table", help = "factors of the model where damp acts on it: likewise on A.dims; absent: ones" }
 local damp = { "damp", "number", default = 0, min = 0, help = "weight of ||ModelWeight x||, squared in what is minimised" }
-local niter = { "niter", "integer", default = 10, min = 0, max = max, help = "most iterations" }
 local solver = { "solver", "string", default = "lsqr", choices = { "lsqr", "cgls" }, help = "what solves the stacked problem" }
 local tolerances = {
   { "tol", "number", default = 1e-4, min = 0, help = "cgls: relative tolerance on the gradient" },

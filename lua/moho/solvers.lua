@@ -9,11 +9,7 @@ local function declare(...) shared.declare(solvers, ...) end
 
 -- ---- arguments ----------------------------------------------------------------------------
 
-local max = 2 ^ 30
-local A = { "A", "operator", need = true, help = "the operator, A.dimsd <- A.dims" }
-local y = { "y", "array", need = true, help = "data, A.dimsd or flat; dtype and device of A's range" }
-local x0 = { "x0", "array", help = "start, A.dims or flat; not changed; absent: zero" }
-local niter = { "niter", "integer", default = 10, min = 0, max = max, help = "most iterations" }
+local max, A, y, x0, niter = shared.max, shared.A, shared.y, shared.x0, shared.niter
 local tol = {
   "tol", "number", default = 1e-4, min = 0,
   help = "stop when the norm of the gradient is below tol times its first value; 0: off",

@@ -87,6 +87,11 @@ end
 -- ---- declarations -----------------------------------------------------------------------
 
 local max = 2 ^ 30
+M.max = max                                             -- of iterations
+M.A = { "A", "operator", need = true, help = "the operator, A.dimsd <- A.dims" }
+M.y = { "y", "array", need = true, help = "data, A.dimsd or flat; dtype and device of A's range" }
+M.x0 = { "x0", "array", help = "start, A.dims or flat; not changed; absent: zero" }
+M.niter = { "niter", "integer", default = 10, min = 0, max = max, help = "most iterations" }
 M.common = {
   { "callback", "function",
     help = "called with a table {niter, rnorm, r2norm, arnorm, xnorm, anorm, acond, x} after iterations; false stops. "

@@ -1,6 +1,6 @@
-/* NumPy's .npz: a zip archive whose members NAME.npy are arrays, stored or deflated (np.savez, np.savez_compressed). The
-   directory at the archive's end says where they are; with zip64 files and members may be of any size. A member is read
-   as a file of its own, through moho_input, and its checksum compared at the end. */
+/* NumPy's .npz: a zip archive whose members NAME.npy are arrays, stored or deflated (np.savez, np.savez_compressed).
+   The directory at the archive's end says where they are; with zip64 files and members may be of any size. A member is
+   read as a file of its own, through moho_input, and its checksum compared at the end. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,8 @@ static moho_status zip_open(const char *path, zip *z)
   MOHO_TRY(moho_input_open(path, &z->file));
   moho_status st = directory_place(&z->file, &at, &size);
   if (!st && size > (uint64_t)z->file.size) st = broken(path, "its directory is larger than the file");
-  if (!st && !(z->directory = malloc(size + 1))) st = moho_fail(MOHO_ENOMEM, "out of memory for the directory of %s", path);
+  if (!st && !(z->directory = malloc(size + 1)))
+    st = moho_fail(MOHO_ENOMEM, "out of memory for the directory of %s", path);
   if (!st) st = read_at(&z->file, at, z->directory, size);
   if (st) zip_close(z);
   z->size = size;

@@ -1,7 +1,7 @@
 /* Iteratively reweighted least squares (Scales, Gersztenkorn and Treitel 1988; Daubechies et al. 2010).
    data:       |y - A x|_1, each iteration least squares with weights 1 / (|r| + eps) of the residual r, and damp.
-   model:      a sparse x that fits y, each iteration min ||y - A R z||^2 + damp^2 ||z||^2, x = R z, R^2 = |x| of the one
-               before.
+   model:      a sparse x that fits y, each iteration min ||y - A R z||^2 + damp^2 ||z||^2, x = R z, R^2 = |x| of the
+               one before.
    data-model: |y - A x|_1 + damp |x|_1, each iteration least squares with weights of both terms as for data.
    The first iteration is unweighted. Weights are over their largest, so that they neither overflow nor vanish. */
 #include <math.h>
@@ -16,7 +16,7 @@ typedef struct weights {
 typedef struct irls {
   moho_inner in;
   weights data, model;
-  moho_array *y, *z, *d; /* the inner solver's data and unknown, the change */
+  moho_array *y, *z; /* the inner solver's data and unknown */
 } irls;
 
 static moho_status make_weights(moho_solver *s, const moho_array *like, weights *l)
@@ -30,11 +30,10 @@ static moho_status vectors(moho_solver *s, irls *l)
 {
   bool data = s->par->kind != MOHO_IRLS_MODEL, model = s->par->kind != MOHO_IRLS_DATA;
   if (data && model && !(s->par->damp > 0))
-    return moho_fail_arg("damp", "expected a number above 0, the weight of |x|_1 in kind datamodel, got 0; without it use "
-                                 "kind data");
+    return moho_fail_arg("damp", "expected a number above 0, the weight of |x|_1 in kind datamodel, got 0; without it "
+                                 "use kind data");
   MOHO_TRY(moho_inner_make(s, s->a, model, &l->in));
   MOHO_TRY(moho_solver_scratch(s, MOHO_FWD, &l->z));
-  MOHO_TRY(moho_solver_scratch(s, MOHO_FWD, &l->d));
   MOHO_TRY(moho_solver_scratch(s, MOHO_ADJ, &l->y));
   if (data) MOHO_TRY(make_weights(s, s->r, &l->data));
   return model ? make_weights(s, s->x, &l->model) : MOHO_OK;
@@ -117,9 +116,7 @@ static moho_status cost(moho_solver *s, irls *l)
 moho_status moho_irls_run(moho_solver *s)
 {
   moho_solution *out = s->s;
-  moho_progress *at = &out->at;
   irls l = {0};
-  double change;
   MOHO_TRY(vectors(s, &l));
   MOHO_TRY(moho_solver_residual(s, true, NULL, l.y));
   MOHO_TRY(moho_solver_ready(s, NULL, 0));
@@ -129,19 +126,13 @@ moho_status moho_irls_run(moho_solver *s)
   }
   while (!out->reason) {
     MOHO_TRY(step(s, &l));
-    MOHO_TRY(moho_array_copy(l.z, l.d));
-    MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-1), s->x, MOHO_REAL(1), l.d));
-    MOHO_TRY(moho_vec_nrm2(NULL, l.d, &change));
-    if (l.in.nan || !isfinite(change)) { /* x stays as it was */
-      out->reason = MOHO_NAN;
-      break;
-    }
-    MOHO_TRY(moho_array_copy(l.z, s->x));
-    MOHO_TRY(moho_vec_nrm2(NULL, s->x, &at->xnorm));
+    if (l.in.nan)
+      out->reason = MOHO_NAN; /* x stays as it was */
+    else
+      MOHO_TRY(moho_solver_move(s, l.z, l.in.c));
+    if (out->reason == MOHO_NAN) break;
     MOHO_TRY(moho_solver_residual(s, false, s->x, s->r));
     MOHO_TRY(cost(s, &l));
-    at->change = at->xnorm > 0 ? change / at->xnorm : change > 0 ? 1 : 0;
-    if (change <= s->par->tol * at->xnorm) out->reason = MOHO_CONVERGED;
     MOHO_TRY(moho_solver_next(s));
   }
   return MOHO_OK;

@@ -145,28 +145,16 @@ static moho_status start(moho_solver *s, ista *l)
 
 static moho_status step(moho_solver *s, ista *l)
 {
-  moho_solution *out = s->s;
-  moho_progress *at = &out->at;
   moho_op *t = s->par->sop;
-  double change;
   MOHO_TRY(moho_op_apply(s->a, NULL, MOHO_ADJ, MOHO_REAL(l->n.alpha), true, l->rz, l->z));
   if (t) MOHO_TRY(moho_op_apply(t, NULL, MOHO_ADJ, MOHO_REAL(1), false, l->z, l->p));
   MOHO_TRY(threshold(s, l));
   if (t) MOHO_TRY(moho_op_apply(t, NULL, MOHO_FWD, MOHO_REAL(1), false, l->p, l->z));
-  MOHO_TRY(moho_array_copy(l->z, l->d));
-  MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-1), s->x, MOHO_REAL(1), l->d));
-  MOHO_TRY(moho_vec_nrm2(NULL, l->d, &change));
-  if (!isfinite(change)) { /* x stays as it was */
-    out->reason = MOHO_NAN;
-    return MOHO_OK;
-  }
-  MOHO_TRY(moho_array_copy(l->z, s->x));
-  MOHO_TRY(moho_vec_nrm2(NULL, s->x, &at->xnorm));
+  MOHO_TRY(moho_solver_move(s, l->z, l->d));
+  if (s->s->reason == MOHO_NAN) return MOHO_OK;
   if (l->fast) MOHO_TRY(moho_array_copy(s->r, l->rz));
   MOHO_TRY(moho_solver_residual(s, false, s->x, s->r));
   MOHO_TRY(cost(s, l));
-  at->change = at->xnorm > 0 ? change / at->xnorm : change > 0 ? 1 : 0;
-  if (change <= s->par->tol * at->xnorm) out->reason = MOHO_CONVERGED;
   if (moho_solver_worse(s)) MOHO_TRY(moho_solver_hold(s, s->x, -1, l->d));
   if (!l->fast) return MOHO_OK;
   double next = (1 + sqrt(1 + 4 * l->n.t * l->n.t)) / 2, ahead = (l->n.t - 1) / next;

@@ -21,8 +21,8 @@ static int below(const double *t, int n, double v)
   return count;
 }
 
-/* The smallest or largest eigenvalue, to the rounding of T's norm; `last`: that of the part without its last row. An end
-   only moves outwards, and less and less: it is bracketed from there, so that one that stays costs a count or two. */
+/* The smallest or largest eigenvalue, to the rounding of T's norm; `last`: that of the part without its last row. An
+   end only moves outwards, and less and less: bracketed from there, one that stays costs a count or two. */
 static double end(const double *t, int n, bool largest, double last)
 {
   double lo = INFINITY, hi = -INFINITY;

@@ -430,6 +430,24 @@ moho_status moho_solver_next(moho_solver *s)
   return MOHO_OK;
 }
 
+moho_status moho_solver_move(moho_solver *s, const moho_array *z, moho_array *d)
+{
+  moho_progress *at = &s->s->at;
+  double change;
+  MOHO_TRY(moho_array_copy(z, d));
+  MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-1), s->x, MOHO_REAL(1), d));
+  MOHO_TRY(moho_vec_nrm2(NULL, d, &change));
+  if (!isfinite(change)) {
+    s->s->reason = MOHO_NAN;
+    return MOHO_OK;
+  }
+  MOHO_TRY(moho_array_copy(z, s->x));
+  MOHO_TRY(moho_vec_nrm2(NULL, s->x, &at->xnorm));
+  at->change = at->xnorm > 0 ? change / at->xnorm : change > 0 ? 1 : 0;
+  if (change <= s->par->tol * at->xnorm) s->s->reason = MOHO_CONVERGED;
+  return MOHO_OK;
+}
+
 moho_status moho_solver_precondition(moho_solver *s, const moho_array *z, moho_array *v, double *zv)
 {
   moho_scalar d;

@@ -69,12 +69,15 @@ moho_status moho_solver_hold(moho_solver *s, const moho_array *x, double c, cons
 
 /* r = y - A x, afresh: one forward, none with x = 0. */
 moho_status moho_solver_residual(moho_solver *s, bool zero, const moho_array *x, moho_array *r);
+/* For methods that stop when x changes no more: x <- z, the change in d; at->xnorm, at->change, and the reason when
+   it is below tol. When z is not finite the reason is nan and x stays. */
+moho_status moho_solver_move(moho_solver *s, const moho_array *z, moho_array *d);
 /* v = z, or with a preconditioner v = M z, and <z, v>, which is real for a Hermitian M. */
 moho_status moho_solver_precondition(moho_solver *s, const moho_array *z, moho_array *v, double *zv);
 /* A few steps of conjugate gradients for the methods that solve least squares within an iteration:
-   min ||wl (f - A wr z)||^2 + damp^2 ||wd z||^2 from the z given, wl, wr and wd diagonal or NULL (ones). Nothing but the
-   stop flag is looked at (MOHO_ESTOP). r is f's residual afterwards, weighted. What is not finite ends it, with `nan`: z is
-   good for nothing then. */
+   min ||wl (f - A wr z)||^2 + damp^2 ||wd z||^2 from the z given, wl, wr and wd diagonal or NULL (ones). Nothing but
+   the stop flag is looked at (MOHO_ESTOP). r is f's residual afterwards, weighted. What is not finite ends it, with
+   `nan`: z is good for nothing then. */
 typedef struct moho_inner {
   moho_op *a;
   bool nan;

@@ -208,24 +208,18 @@ static moho_status cost(moho_solver *s, bregman *l)
 static moho_status iterate(moho_solver *s, bregman *l)
 {
   const moho_solve_par *p = s->par;
-  moho_solution *out = s->s;
-  moho_progress *at = &out->at;
-  double change;
+  moho_reason *reason = &s->s->reason;
+  bool zero = !s->warm && s->s->at.iter == 0;
   MOHO_TRY(moho_array_copy(s->x, l->z));
-  for (int k = 0; k < p->niter_inner && !l->in.nan; k++) MOHO_TRY(inner(s, l, !s->warm && at->iter == 0 && k == 0));
-  MOHO_TRY(moho_vec_nrm2(NULL, l->z, &at->xnorm));
-  if (l->in.nan || !isfinite(at->xnorm)) { /* x stays as it was */
-    out->reason = MOHO_NAN;
-    return MOHO_OK;
-  }
+  for (int k = 0; k < p->niter_inner && !l->in.nan; k++) MOHO_TRY(inner(s, l, zero && k == 0));
+  if (l->in.nan)
+    *reason = MOHO_NAN; /* x stays as it was */
+  else
+    MOHO_TRY(moho_solver_move(s, l->z, l->in.c));
+  if (*reason == MOHO_NAN) return MOHO_OK;
   MOHO_TRY(cost(s, l));
   MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(p->tau), l->v, MOHO_REAL(1), l->b));
   MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(-p->tau), l->d, MOHO_REAL(1), l->b));
-  MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(1), l->z, MOHO_REAL(-1), s->x));
-  MOHO_TRY(moho_vec_nrm2(NULL, s->x, &change));
-  MOHO_TRY(moho_array_copy(l->z, s->x));
-  at->change = at->xnorm > 0 ? change / at->xnorm : change > 0 ? 1 : 0;
-  if (change <= p->tol * at->xnorm) out->reason = MOHO_CONVERGED;
   return moho_solver_next(s);
 }
 
