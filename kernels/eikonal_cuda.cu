@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 #include "cuda_host.h"
-#include "eikonal_tiles.h"
+#include "eikonal_formula.h"
 
 enum { HALO = EIK_REACH, THREADS = 256 };
 static constexpr size_t BATCH = (size_t)4 << 30;      /* bytes of positions that are solved together, if one takes less */
@@ -121,13 +121,16 @@ __device__ static int sweep_tile(const batch &b, const moho_eikonal_source &src,
     if (mine && l + 1 >= 0 && l + 1 < hi[2]) next = slow2[row + place(l + 1)];
     if (i == 0 && on) s2 = slow2[row + place(0)];
     int kz = place(l);
-    if (on && !in_box(src, y, x, lo[2] + kz) && (!SECOND || eik_turn(ND, stencil[row + kz], sweep))) {
+    if (on && !in_box(src, y, x, lo[2] + kz) && (!SECOND || !EIK_AGAINST(ND, stencil[row + kz], sweep))) {
       at.x[2] = (double)(lo[2] + kz) * b.g.d[2] + shift;
       at.r2 = across + at.x[2] * at.x[2];
       at.f = s2 * scale * at.r2;
       double old = line[kz], now;
-      if (SECOND) now = eik_more(eik_second(ND, &at, b.g.d, b.ih, line + kz, step, &stencil[row + kz]), least);
-      else now = eik_less(eik_first(ND, &at, b.g.d, b.ih, line + kz, step, NULL), old);
+      if (SECOND) {
+        int own = stencil[row + kz], after = own;
+        now = eik_more(eik_second(ND, 1, &at, b.g.d, b.ih, line + kz, step, &after), least);
+        if (after != own) stencil[row + kz] = (uint16_t)after;
+      } else now = eik_less(eik_first(ND, 1, &at, b.g.d, b.ih, line + kz, step, NULL), old);
       double by = fabs(now - old);
       if (by > tol * now) {
         line[kz] = now;
@@ -239,7 +242,7 @@ template <int ND> __global__ void stencil_kernel(batch b)
       for (int o = -2; o <= 2; o++)
         around[8 + o * place[k]] = at[k] + o >= 0 && at[k] + o < n[k] ? tau[o * step[k]] : EIK_UNSET;
     eik_node node = node_at(b, s, ND, at);
-    eik_first(ND, &node, b.g.d, b.ih, around + 8, place, &stencil);
+    eik_first(ND, 1, &node, b.g.d, b.ih, around + 8, place, &stencil);
   }
   b.stencil[pos * b.nodes + i] = (uint16_t)stencil;
 }
@@ -400,7 +403,7 @@ static moho_status cuda_eikonal_solve(moho_lane *on, const moho_eikonal_run *r, 
   batch b = {};
   b.g = r->g, b.tiles = eik_cut(&r->g), b.nodes = nodes_of(&r->g);
   b.slowest2 = r->slowest2, b.slow2 = r->slow2;
-  b.tol[0] = fmax(r->tol, EIK_ROUGH), b.tol[1] = r->tol;
+  b.tol[0] = eik_rough(r->tol), b.tol[1] = r->tol;
   for (int k = 0; k < 3; k++) b.ih[k] = 1 / r->g.d[k];
   lay_out(&b, most, (char *)work);
   *s = {};

@@ -11,19 +11,15 @@
 #ifndef MOHO_EIKONAL_FORMULA_H
 #define MOHO_EIKONAL_FORMULA_H
 
-#include <math.h>
-#include "moho_kernel.h"
-
-#define EIK_UNSET 1e30                  /* tau of a node that no time has reached            */
-#define EIK_ROUGH 1e-5                  /* changes below it do not matter to what the first stage is for */
-
-/* Bits of an axis in a node's stencil. */
-enum { EIK_USED = 1, EIK_HIGHER = 2, EIK_SECOND = 4, EIK_BITS = 3 };
+#include "eikonal_tiles.h"
+#ifndef EIK_LANES
+#include "eikonal_scalar.h"
+#endif
 
 /* Where a node is. */
 typedef struct eik_node {
-  double x[3];                          /* relative to the source; unused axes 0             */
-  double r2, f;
+  eik_num x[3];                         /* relative to the source; unused axes 0             */
+  eik_num r2, f;
 } eik_node;
 
 /* Loops over axes are written out, so that a, b and the like are registers, not arrays in memory. */
@@ -36,123 +32,151 @@ typedef struct eik_node {
 #endif
 
 /* No not-a-numbers here: so no calls of fmin and fmax. */
-MOHO_FORMULA double eik_less(double a, double b) { return b < a ? b : a; }
-MOHO_FORMULA double eik_more(double a, double b) { return b > a ? b : a; }
-MOHO_FORMULA double eik_square(double v) { return v * v; }
+MOHO_FORMULA eik_num eik_less(eik_num a, eik_num b) { return eik_choose(eik_below(b, a), b, a); }
+MOHO_FORMULA eik_num eik_more(eik_num a, eik_num b) { return eik_choose(eik_below(a, b), b, a); }
+MOHO_FORMULA eik_num eik_square(eik_num v) { return v * v; }
 
-/* The equation; false when no tau has all E >= 0. Axes that are out of use have a = b = 0. Written with the cross products, so that
-   nothing cancels, and without a choice, so that the whole is one chain of arithmetic; 1 / aa is ready before the root is. */
-MOHO_FORMULA int eik_solve(int nd, const double *a, const double *b, double f, double *tau)
+/* The equation; false when no tau has all E >= 0: not a number when there is no root, which is not above anything. Axes that are out of
+   use have a = b = 0. Written with the cross products, so that nothing cancels, and without a choice, so that the whole is one chain
+   of arithmetic; 1 / aa is ready before the root is. */
+MOHO_FORMULA eik_is eik_solve(int nd, const eik_num *a, const eik_num *b, eik_num f, eik_num *tau)
 {
-  double aa = 0, ab = 0, cross = 0;
-  int upwind = 1;
+  eik_num aa = eik_all(0), ab = aa, cross = aa;
   EIK_AXES
   for (int i = 3 - nd; i < 3; i++) {
     aa += a[i] * a[i], ab += a[i] * b[i];
     EIK_AXES
     for (int j = i + 1; j < 3; j++) cross += eik_square(a[i] * b[j] - a[j] * b[i]);
   }
-  double disc = aa * f - cross;
-  if (!(disc >= 0)) return 0;
-  double t = (ab + sqrt(disc)) * (1 / aa);
+  eik_num t = (ab + eik_root(aa * f - cross)) * (1 / aa);
+  eik_is upwind = eik_upto(b[2], a[2] * t);
   EIK_AXES
-  for (int i = 3 - nd; i < 3; i++) upwind &= a[i] * t >= b[i];
+  for (int i = 3 - nd; i < 2; i++) upwind = upwind & eik_upto(b[i], a[i] * t);
   *tau = t;
   return upwind;
 }
 
-/* The earliest time on the axes of `mask` or a part of them; gives the part. E is negative first for the axis whose b / a is largest: as
-   long as there is no time with all E >= 0, that one is left out. Sets its a and b to 0. */
-MOHO_FORMULA int eik_solve_part(int nd, int mask, double *a, double *b, double f, double *tau)
+/* The axis of those in use whose b / a is largest: one is set. Positive a. */
+MOHO_FORMULA void eik_last(int nd, const eik_is *use, const eik_num *a, const eik_num *b, eik_is *last)
 {
-  while (mask && !eik_solve(nd, a, b, f, tau)) {
-    int last = 0;
-    double al = 0, bl = 1;
+  eik_num al = eik_all(0), bl = eik_all(1);
+  eik_is seen = eik_none();
+  EIK_AXES
+  for (int i = 3 - nd; i < 3; i++) {
+    last[i] = use[i] & (eik_not(seen) | eik_upto(bl * a[i], b[i] * al));
     EIK_AXES
-    for (int i = 3 - nd; i < 3; i++)
-      if ((mask >> i & 1) && (!last || b[i] * al >= bl * a[i])) last = 1 << i, al = a[i], bl = b[i];
-    mask &= ~last;
-    EIK_AXES
-    for (int i = 3 - nd; i < 3; i++)
-      if (!(mask >> i & 1)) a[i] = b[i] = 0;
+    for (int j = 3 - nd; j < i; j++) last[j] = last[j] & eik_not(last[i]);
+    al = eik_choose(last[i], a[i], al), bl = eik_choose(last[i], b[i], bl);
+    seen = seen | use[i];
   }
-  if (!mask) *tau = EIK_UNSET;
-  return mask;
+}
+
+MOHO_FORMULA eik_is eik_either(int nd, const eik_is *is)
+{
+  eik_is any = is[2];
+  EIK_AXES
+  for (int i = 3 - nd; i < 2; i++) any = any | is[i];
+  return any;
+}
+
+/* The earliest time on the axes in use or a part of them, which are left in `use`; EIK_UNSET when there is none. E is negative first for
+   the axis whose b / a is largest: as long as there is no time with all E >= 0, that one is left out. Sets its a and b to 0. */
+MOHO_FORMULA eik_num eik_solve_part(int nd, eik_is on, eik_is *use, eik_num *a, eik_num *b, eik_num f)
+{
+  const eik_num zero = eik_all(0);
+  eik_num tau = eik_all(EIK_UNSET);
+  eik_is left = on & eik_either(nd, use);
+  while (eik_any(left)) {
+    eik_num t;
+    eik_is last[3], done = eik_solve(nd, a, b, f, &t) & left;
+    tau = eik_choose(done, t, tau);
+    left = left & eik_not(done);
+    if (!eik_any(left)) break;
+    eik_last(nd, use, a, b, last);
+    EIK_AXES
+    for (int i = 3 - nd; i < 3; i++) {
+      eik_is out = left & last[i];
+      use[i] = use[i] & eik_not(out);
+      a[i] = eik_choose(out, zero, a[i]), b[i] = eik_choose(out, zero, b[i]);
+    }
+    left = left & eik_either(nd, use);
+  }
+  return tau;
 }
 
 /* Whether time falls from one node towards the source to the next. x: the first's coordinate, positive away from the source. */
-MOHO_FORMULA int eik_falls(double r2, double x, double h, double near, double far)
+MOHO_FORMULA eik_is eik_falls(eik_num r2, eik_num x, double h, eik_num near, eik_num far)
 {
-  return (r2 + 4 * h * (h - x)) * (far * far) <= (r2 + h * (h - 2 * x)) * (near * near);
+  return eik_upto((r2 + 4 * h * (h - x)) * (far * far), (r2 + h * (h - 2 * x)) * (near * near));
 }
 
 /* The time with tau constant along the axes of `beside`, EIK_UNSET when there is none. */
-MOHO_FORMULA double eik_beside(int nd, int beside, const eik_node *at, const double *a, const double *b)
+MOHO_FORMULA eik_num eik_beside(int nd, const eik_is *beside, const eik_node *at, const eik_num *a, const eik_num *b)
 {
-  double a1[3], b1[3], tau;
+  eik_num a1[3], b1[3], tau;
   EIK_AXES
-  for (int i = 0; i < 3; i++) {
-    int on = beside >> i & 1;
-    a1[i] = on ? fabs(at->x[i]) : a[i], b1[i] = on ? 0 : b[i];
-  }
-  return eik_solve(nd, a1, b1, at->f, &tau) ? tau : EIK_UNSET;
+  for (int i = 3 - nd; i < 3; i++)
+    a1[i] = eik_choose(beside[i], eik_abs(at->x[i]), a[i]), b1[i] = eik_choose(beside[i], eik_all(0), b[i]);
+  eik_is is = eik_solve(nd, a1, b1, at->f, &tau);
+  return eik_choose(is, tau, eik_all(EIK_UNSET));
 }
 
-/* First order. h, ih: steps and 1 / steps, t: the node's place in tau, s: steps to its neighbours. Gives the stencil when `stencil` is
-   set. Where an axis' neighbours are on both sides of the source they depend on each other: such a node may take tau to be constant
-   along that axis, so that a constant velocity is exact at once. */
-MOHO_FORMULA double eik_first(int nd, const eik_node *at, const double *h, const double *ih, const double *t, const int64_t *s, int *stencil)
+/* First order. on: where it is asked for, h, ih: steps and 1 / steps, t: the node's place in tau, s: steps to its neighbours. Gives the
+   stencil when `stencil` is set. Where an axis' neighbours are on both sides of the source they depend on each other: such a node may
+   take tau to be constant along that axis, so that a constant velocity is exact at once. */
+MOHO_FORMULA eik_num eik_first(int nd, eik_is on, const eik_node *at, const double *h, const double *ih, const double *t, const int64_t *s,
+                               eik_bits *stencil)
 {
-  double a[3] = { 0, 0, 0 }, b[3] = { 0, 0, 0 }, tau;
-  int mask = 0, beside = 0, side[3] = { 0, 0, 0 };
+  const eik_num zero = eik_all(0), unset = eik_all(EIK_UNSET);
+  eik_num a[3], b[3], other = unset;
+  eik_is use[3], higher[3], beside[3], straight = eik_none();
   EIK_AXES
   for (int i = 3 - nd; i < 3; i++) {
-    double lo = t[-s[i]], hi = t[s[i]], x = at->x[i], q = at->r2 * ih[i];
-    double before = (at->r2 + h[i] * (h[i] - 2 * x)) * (lo * lo), after = (at->r2 + h[i] * (h[i] + 2 * x)) * (hi * hi);
-    int higher = after < before;
-    double near = higher ? hi : lo, slope = higher ? q - x : q + x;
-    int on = near < EIK_UNSET && slope > 1e-9 * q;
-    a[i] = on ? slope : 0, b[i] = on ? q * near : 0;
-    side[i] = higher;
-    mask |= on << i;
-    if (fabs(x) < h[i]) beside |= 1 << i;
+    eik_num lo = eik_get(t - s[i]), hi = eik_get(t + s[i]), x = at->x[i], q = at->r2 * ih[i];
+    eik_num before = (at->r2 + h[i] * (h[i] - 2 * x)) * (lo * lo), after = (at->r2 + h[i] * (h[i] + 2 * x)) * (hi * hi);
+    higher[i] = eik_below(after, before);
+    eik_num near = eik_choose(higher[i], hi, lo), slope = eik_choose(higher[i], q - x, q + x);
+    use[i] = on & eik_below(near, unset) & eik_below(1e-9 * q, slope);
+    a[i] = eik_choose(use[i], slope, zero), b[i] = eik_choose(use[i], q * near, zero);
+    beside[i] = eik_below(eik_abs(x), eik_all(h[i]));
+    straight = straight | (use[i] & eik_not(beside[i]));
   }
-  if (!mask) return EIK_UNSET;
-  double other = !stencil && beside && (mask & ~beside) ? eik_beside(nd, beside, at, a, b) : EIK_UNSET;
-  int used = eik_solve_part(nd, mask, a, b, at->f, &tau);
+  eik_is both = straight & eik_either(nd, beside);
+  if (!stencil && eik_any(both)) other = eik_choose(both, eik_beside(nd, beside, at, a, b), unset);
+  eik_num tau = eik_solve_part(nd, on, use, a, b, at->f);
   if (!stencil) return eik_less(tau, other);
-  *stencil = 0;
+  eik_bits bits = eik_if(eik_none(), 0);
   EIK_AXES
   for (int i = 3 - nd; i < 3; i++) {
-    if (!(used >> i & 1)) continue;
-    int64_t step = side[i] ? s[i] : -s[i];
-    double x = side[i] ? -at->x[i] : at->x[i], near = t[step], far = t[2 * step];
-    int bits = EIK_USED | (side[i] ? EIK_HIGHER : 0) | (eik_falls(at->r2, x, h[i], near, far) ? EIK_SECOND : 0);
-    *stencil |= bits << (EIK_BITS * i);
+    eik_num x = eik_choose(higher[i], -at->x[i], at->x[i]), near = eik_toward(t, s[i], higher[i]), far = eik_toward(t, 2 * s[i], higher[i]);
+    bits = bits | eik_if(use[i], EIK_USED << (EIK_BITS * i)) | eik_if(use[i] & higher[i], EIK_HIGHER << (EIK_BITS * i)) |
+           eik_if(use[i] & eik_falls(at->r2, x, h[i], near, far), EIK_SECOND << (EIK_BITS * i));
   }
+  *stencil = bits;
   return tau;
 }
 
 /* Second order, on the node's stencil. Where second-order times do not fall from one node to the next, the stencil becomes one of
    first order, for good: so there is no way back and forth. */
-MOHO_FORMULA double eik_second(int nd, const eik_node *at, const double *h, const double *ih, const double *t, const int64_t *s, uint16_t *stencil)
+MOHO_FORMULA eik_num eik_second(int nd, eik_is on, const eik_node *at, const double *h, const double *ih, const double *t, const int64_t *s,
+                                eik_bits *stencil)
 {
-  double a[3] = { 0, 0, 0 }, b[3] = { 0, 0, 0 }, tau;
-  int mask = 0;
+  const eik_num zero = eik_all(0);
+  const eik_bits bits = *stencil;
+  eik_num a[3], b[3];
+  eik_is use[3];
   EIK_AXES
   for (int i = 3 - nd; i < 3; i++) {
-    int bits = *stencil >> (EIK_BITS * i);
-    if (!(bits & EIK_USED)) continue;
-    int64_t step = bits & EIK_HIGHER ? s[i] : -s[i];
-    double x = bits & EIK_HIGHER ? -at->x[i] : at->x[i], q = at->r2 * ih[i], near = t[step], far = t[2 * step];
-    mask |= 1 << i;
-    a[i] = q + x, b[i] = q * near;
-    if (!(bits & EIK_SECOND)) continue;
-    if (eik_falls(at->r2, x, h[i], near, far)) a[i] = 1.5 * q + x, b[i] = q * (2 * near - 0.5 * far);
-    else *stencil = (uint16_t)(*stencil & ~(EIK_SECOND << (EIK_BITS * i)));
+    eik_is higher = eik_has(bits, EIK_HIGHER << (EIK_BITS * i)), second = on & eik_has(bits, EIK_SECOND << (EIK_BITS * i));
+    eik_num x = eik_choose(higher, -at->x[i], at->x[i]), q = at->r2 * ih[i];
+    eik_num near = eik_toward(t, s[i], higher), far = eik_toward(t, 2 * s[i], higher);
+    eik_is falls = eik_falls(at->r2, x, h[i], near, far), two = second & falls;
+    use[i] = on & eik_has(bits, EIK_USED << (EIK_BITS * i));
+    a[i] = eik_choose(use[i], eik_choose(two, 1.5 * q, q) + x, zero);
+    b[i] = eik_choose(use[i], q * eik_choose(two, 2 * near - 0.5 * far, near), zero);
+    *stencil = *stencil & ~eik_if(second & eik_not(falls), EIK_SECOND << (EIK_BITS * i));
   }
-  eik_solve_part(nd, mask, a, b, at->f, &tau);
-  return tau;
+  return eik_solve_part(nd, on, use, a, b, at->f);
 }
 
 /* d tau / dx along an axis of n nodes at index i: central, at the ends second order one-sided. t: the node's place. */

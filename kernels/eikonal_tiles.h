@@ -3,9 +3,18 @@
 #define MOHO_EIKONAL_TILES_H
 
 #include "eikonal.h"
-#include "eikonal_formula.h"
+#include "moho_kernel.h"
+
+#define EIK_UNSET 1e30                  /* tau of a node that no time has reached            */
+#define EIK_ROUGH 1e-5                  /* changes below it do not matter to what the first stage is for */
 
 enum { EIK_REACH = 2 };                 /* nodes that a stencil reaches                      */
+
+/* Bits of an axis in a node's stencil. */
+enum { EIK_USED = 1, EIK_HIGHER = 2, EIK_SECOND = 4, EIK_BITS = 3 };
+
+/* The tolerance of the first stage. */
+static inline double eik_rough(double tol) { return tol > EIK_ROUGH ? tol : EIK_ROUGH; }
 
 typedef struct eik_tiles {
   int64_t size[3], count[3], n;
@@ -60,16 +69,16 @@ MOHO_FORMULA int eik_backward(int64_t sweep, int axis) { return (int)(sweep >> (
 
 /* The second stage's first round of sweeps does each node in the one that goes as time does along the axes of its stencil: sides and
    directions compared by their bits, all axes at once. */
-MOHO_FORMULA int eik_turn(int nd, int stencil, int64_t sweep)
+MOHO_FORMULA int eik_directions(int nd, int64_t sweep)
 {
-  int backward = 0, used = 0;
-  EIK_AXES
-  for (int i = 3 - nd; i < 3; i++) {
-    backward |= eik_backward(sweep, i) << (EIK_BITS * i);
-    used |= EIK_USED << (EIK_BITS * i);
-  }
-  return sweep >> nd || !((stencil / EIK_HIGHER ^ backward) & stencil & used);
+  int backward = 0;
+  for (int i = 3 - nd; i < 3; i++) backward |= eik_backward(sweep, i) << (EIK_BITS * i);
+  return backward;
 }
+
+/* The axes of a stencil along which the sweep goes the other way; none after the first round. */
+#define EIK_TURNS(nd, sweep) ((sweep) >> (nd) ? 0 : EIK_USED * 0111)
+#define EIK_AGAINST(nd, stencil, sweep) (((stencil) >> 1 ^ eik_directions(nd, sweep)) & (stencil) & EIK_TURNS(nd, sweep))
 
 /* Tile number `i` of those with the first two coordinates free, on diagonal `d` of a sweep: its coordinates; false when there is none. */
 MOHO_FORMULA int eik_tile_at(const eik_tiles *t, int64_t sweep, int64_t d, int64_t i, int64_t at[3])

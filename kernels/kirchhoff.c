@@ -3,25 +3,21 @@
 #include <math.h>
 #include <stdlib.h>
 #include <omp.h>
+#include "isa.h"
 #include "kirchhoff_plan.h"
 
 /* In double all sets but AVX-512 have the same lanes and so the same order of sums: unless it is asked for, every machine gives
    the same sums to the bit, for a sixth of the adjoint's speed. */
 static const kir_isa *choose_isa(moho_dtype t)
 {
-  const kir_isa *best = &moho_kir_generic;
 #ifdef __x86_64__
-  const char *want = getenv("MOHO_ISA");
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
-  if (want && strcmp(want, "generic") == 0) return best;
-  if (avx2) best = &moho_kir_avx2;
-  if (avx512 && (want ? strcmp(want, "avx2") != 0 : t == MOHO_F32)) best = &moho_kir_avx512;
+  moho_isa isa = moho_isa_choose(t == MOHO_F32);
+  if (isa == MOHO_ISA_AVX512) return &moho_kir_avx512;
+  if (isa == MOHO_ISA_AVX2) return &moho_kir_avx2;
 #else
   (void)t;
 #endif
-  return best;
+  return &moho_kir_generic;
 }
 
 static void cpu_kirchhoff_free(moho_kirchhoff *k)

@@ -32,8 +32,11 @@ libmoho_la_SOURCES += %D%/kirchhoff_traces.c
 
 libmoho_la_SOURCES += %D%/eikonal.h
 libmoho_la_SOURCES += %D%/eikonal_formula.h
+libmoho_la_SOURCES += %D%/eikonal_scalar.h
 libmoho_la_SOURCES += %D%/eikonal_tiles.h
+libmoho_la_SOURCES += %D%/eikonal_plan.h
 libmoho_la_SOURCES += %D%/eikonal.c
+libmoho_la_SOURCES += %D%/isa.h
 
 # Kirchhoff loops, the same body for several instruction sets; which one runs is decided when it runs. Each set is a library of
 # its own, with its flags; other processors than x86-64 have what the compiler makes of the generic one.
@@ -53,6 +56,23 @@ noinst_LTLIBRARIES += libkirchhoff_avx512.la
 libkirchhoff_avx512_la_CFLAGS = $(kirchhoff_cflags) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 libkirchhoff_avx512_la_SOURCES = %D%/kirchhoff_avx512.c
 libmoho_la_LIBADD += libkirchhoff_avx2.la libkirchhoff_avx512.la
+endif
+
+# The eikonal loops, likewise.
+eikonal_cflags = $(AM_CFLAGS) -fno-math-errno -fno-trapping-math -Wno-psabi
+noinst_LTLIBRARIES += libeikonal_generic.la
+libeikonal_generic_la_CFLAGS = $(eikonal_cflags)
+libeikonal_generic_la_SOURCES = %D%/eikonal_generic.c
+libeikonal_generic_la_SOURCES += %D%/eikonal_body.h %D%/eikonal_isa.h
+libmoho_la_LIBADD += libeikonal_generic.la
+if X86_64
+noinst_LTLIBRARIES += libeikonal_avx2.la
+libeikonal_avx2_la_CFLAGS = $(eikonal_cflags) -mavx2
+libeikonal_avx2_la_SOURCES = %D%/eikonal_avx2.c
+noinst_LTLIBRARIES += libeikonal_avx512.la
+libeikonal_avx512_la_CFLAGS = $(eikonal_cflags) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
+libeikonal_avx512_la_SOURCES = %D%/eikonal_avx512.c
+libmoho_la_LIBADD += libeikonal_avx2.la libeikonal_avx512.la
 endif
 
 # A module of another build is refused: the number that program and module compare is made of every header that they share, so that a

@@ -325,6 +325,23 @@ describe("eikonal", function()
     moho.threads(before)
   end)
 
+  it("does not depend on the instruction set", function()
+    local isa = require "kirchhoff_parts".isa
+    for _, n in ipairs{ { 21, 67, 43 }, { 67, 43 } } do
+      local o = { dtype = "f64", device = "cpu", vel = moho.rng(8):uniform(n, "f64", "cpu") * 1500 + 1500, srcs = { { 5, 211 }, { 77, 100 } } }
+      o.x, o.z = axis(n[#n - 1], 7), axis(n[#n], 5)
+      if #n == 3 then o.y, o.srcs = axis(21, 9), { { 33, 90 }, { 5, 211 }, { 77, 100 } } end
+      local times = {}
+      for i, name in ipairs{ "generic", "avx2", "avx512" } do
+        isa(name)
+        times[i] = moho.eikonal(o)
+      end
+      isa()
+      assert.is_true(times[1]:norm() > 0)
+      for i = 2, 3 do assert.is_true((times[i] - times[1]):norm() == 0) end
+    end
+  end)
+
   it("takes velocities as a number, along z, or at all nodes, from any type", function()
     local x, z, srcs = axis(31, 10), axis(23, 12), { { 33 }, { 44 } }
     local function with(v) return moho.eikonal{ x = x, z = z, vel = v, srcs = srcs, dtype = "f64", device = "cpu" } end

@@ -80,7 +80,7 @@ static const struct {
     {"MOHO_GRAPHICS", "how moho.show draws: sixel or blocks, instead of asking the terminal"},
     {"MOHO_LOG", "least level of moho.log that is written: debug, info, warning, error or none"},
     {"MOHO_MODULES", "folder of the device modules (moho-cuda.so)"},
-    {"MOHO_ISA", "Kirchhoff loops of the CPU: generic, avx2 or avx512 instead of the best that the processor has"},
+    {"MOHO_ISA", "Kirchhoff and travel time loops of the CPU: generic, avx2 or avx512 instead of the best that the processor has"},
     {"MOHO_SYNC", "1: waits for each CUDA kernel, so that a failure names the one that failed; slow"},
     {"LUA_PATH, LUA_CPATH", "as in Lua; LUA_INIT is ignored"},
     {"OMP_NUM_THREADS", "threads of the CPU without --threads and MOHO_THREADS"},

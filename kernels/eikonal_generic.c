@@ -1,0 +1,3 @@
+/* The eikonal loops for any processor. */
+#define EIK_TABLE moho_eik_generic
+#include "eikonal_body.h"
