@@ -4,6 +4,9 @@ lua_modules += lua/moho/init.lua
 lua_modules += lua/moho/complex.lua
 lua_modules += lua/moho/show.lua
 lua_modules += lua/moho/help.lua
+lua_modules += lua/moho/help_command.lua
+lua_modules += lua/moho/manual_html.lua
+lua_modules += lua/moho/manual_man.lua
 lua_modules += lua/moho/manual.lua
 lua_modules += lua/moho/array.lua
 lua_modules += lua/moho/array_math.lua
@@ -47,3 +50,16 @@ lua_modules += lua/moho/plot.lua
 lua_modules += lua/moho/plot_args.lua
 lua_modules += lua/moho/draw.lua
 EXTRA_DIST += $(lua_modules)
+
+# The manual, written by the program itself: what help() shows, as one page, as text, and as man moho.
+manual = ./moho$(EXEEXT) -E help
+manual_env = ASAN_OPTIONS='detect_leaks=0:protect_shadow_gap=0'
+moho.1: moho$(EXEEXT)
+	$(AM_V_GEN)$(manual_env) $(manual) --man >$@-t && mv -f $@-t $@
+reference.html: moho$(EXEEXT)
+	$(AM_V_GEN)$(manual_env) $(manual) --html >$@-t && mv -f $@-t $@
+reference.txt: moho$(EXEEXT)
+	$(AM_V_GEN)$(manual_env) $(manual) --text >$@-t && mv -f $@-t $@
+nodist_man1_MANS = moho.1
+nodist_doc_DATA = reference.html reference.txt
+CLEANFILES += moho.1 reference.html reference.txt

@@ -56,6 +56,79 @@ describe("descriptions", function()
   end)
 end)
 
+describe("the command help", function()
+  local program = require "program"
+  setup(program.enter)
+  teardown(program.leave)
+  local run = program.run
+
+  it("shows topics", function()
+    local code, out = run{ "help" }
+    assert.equal(0, code)
+    assert.matches("moho.help(name) shows one of these", out, 1, true)
+    code, out = run{ "help", "kirchhoff", "array:slice" }
+    assert.equal(0, code)
+    assert.matches("moho.kirchhoff{ z=", out, 1, true)
+    assert.matches("a:slice(ranges)", out, 1, true)
+    code, out = run{ "help", "reload" }
+    assert.equal(0, code)
+    assert.matches("^reload%(module%)", out)
+  end)
+  it("refuses what is not there, with the nearest", function()
+    local code, _, err = run{ "help", "kirchof" }
+    assert.equal(1, code)
+    assert.matches("nothing about 'kirchof' (did you mean 'kirchhoff'?)", err, 1, true)
+    code, _, err = run{ "help", "--pdf" }
+    assert.equal(2, code)
+    assert.matches("unknown option '--pdf'", err, 1, true)
+    assert.matches("--html", (select(2, run{ "help", "--help" })), 1, true)
+  end)
+  it("writes the whole manual, with every function and argument, in three forms", function()
+    local _, text = run{ "help", "--text" }
+    local _, html = run{ "help", "--html" }
+    local _, man = run{ "help", "--man" }
+    local function plain(s) return (s:gsub("[&<>\"]", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" })) end
+    local manual, n = require "moho.manual", 0
+    for name, def in pairs(schema.registry) do
+      n = n + 1
+      assert.is_truthy(text:find(manual.call(def):sub(1, 30), 1, true), name)
+      assert.is_truthy(html:find(plain(manual.call(def)), 1, true), name)
+      assert.is_truthy(html:find('id="' .. name:gsub("[^%w_.]", "-") .. '"', 1, true), name)
+      assert.is_truthy(man:find("\n.SS " .. name:gsub("%-", "\\-") .. "\n", 1, true), name)
+      for _, spec in ipairs(def.args) do
+        if spec.help then assert.is_truthy(html:find(plain(spec.help), 1, true), spec.help) end
+      end
+    end
+    assert.is_true(n > 200)
+    for _, line in ipairs{ "--device=NAME", "MOHO_HISTORY", "moho sweep" } do assert.is_truthy(html:find(line, 1, true), line) end
+    for line in text:gmatch "[^\n]+" do assert.is_true(#line <= 100, line) end
+    local _, again = run{ "help", "--html" }
+    assert.is_true(html == again)
+  end)
+  it("writes HTML whose tags close and whose links lead somewhere", function()
+    local _, html = run{ "help", "--html" }
+    local open = {}
+    for close, tag, rest in html:gsub("<script>.-</script>", ""):gsub("<style>.-</style>", ""):gmatch "<(/?)(%a%w*)([^>]*)>" do
+      if close == "/" then assert.equal(tag, table.remove(open))
+      elseif tag ~= "meta" and tag ~= "input" and tag ~= "br" then open[#open + 1] = tag end
+      local to = rest:match 'href="#([^"]+)"'
+      if to then assert.is_truthy(html:find('id="' .. to .. '"', 1, true), to) end
+    end
+    assert.same({}, open)
+    assert.is_nil(html:find("http", 1, true))
+  end)
+  it("writes a man page that man reads without a warning", function()
+    local dir = program.write("x", ""):match "^(.*)/"
+    local _, page = run{ "help", "--man" }
+    program.write("moho.1", page)
+    if os.execute "command -v man >/dev/null 2>&1" ~= 0 then return pending "man is not installed" end
+    local p = io.popen("MANWIDTH=100 man -l --warnings " .. program.quote(dir .. "/moho.1") .. " 2>&1 >/dev/null")
+    local said = p:read "*a"
+    p:close()
+    assert.equal("", said)
+  end)
+end)
+
 -- Every argument: what it is; numbers their unit, arrays their shape, what may be left out what that means.
 local units = { "unit", "%(m%)", "%(s%)", "%(m/s%)", "%(Hz%)", "%(%%%)", "%(s, m%)", "%(s/m%)", "degrees", "pixels", "bytes", "seconds", "samples", "factor", "weight",
   "quantile", "relative", "plain number", "percentage", "dB", "ind[ei][xc]", "iterations?", "trace distances", "axes to", "condition number",

@@ -338,7 +338,7 @@ local read = schema.fn{
     .. "  .npy           C or Fortran order, any byte order; without axes a number\n"
     .. "  .npz           path (\"name\" of an array; may be left out when there is one); stored or deflated, as .npy\n"
     .. "  .sgy .segy     first, count: a range of traces; gives f32 (traces, samples) with sampling in its axes\n"
-    .. "  .bin .raw .dat shape (needed), dtype (f32), offset (bytes), endian (\"little\", \"big\"): the file must hold just that\n"
+    .. "  .bin .raw .dat  shape (needed), dtype (f32), offset (bytes), endian (\"little\", \"big\"): the file must hold just that\n"
     .. "For all: dtype (converts; for raw files: what is in the file), device.",
   args = { { "path", "string", need = true, help = "file name" }, { "options", "table", help = "see above; absent: all of it, as it is" } },
   returns = "array; from HDF5, .npy and .npz also a number, from HDF5 a string",
@@ -351,9 +351,9 @@ local write = schema.fn{
   help = "Writes an array to a file by its suffix. The file appears whole, by rename.\n"
     .. "  .h5 .hdf5      path (\"/data\"), chunk, deflate, append (true: keeps what is in the file); sampling (axes) goes along\n"
     .. "  .npy           version 1, C order\n"
-    .. "  .bin .raw .dat the values, little endian",
+    .. "  .bin .raw .dat  the values, little endian",
   args = { { "path", "string", need = true, help = "file name" },
-    { "value", "any", need = true, help = "array; for HDF5 also number or string" }, { "options", "table", help = "see above; absent: all of it, as it is" } },
+    { "value", "any", need = true, help = "array; for HDF5 also number or string" }, { "options", "table", help = "see above; absent: none" } },
   errors = "folders that are absent or closed to the user, a full disk: the old file stays as it was",
   returns = "nothing",
   call = function(path, value, o) writers[format_of("write", path)](path, value, o) end,

@@ -4,7 +4,7 @@ local schema = require "moho.schema"
 local manual = {}
 
 -- What a method is called on in examples.
-local selves = { array = "a:", operator = "A:", generator = "g:", file = "f:", progress = "bar:" }
+local selves = { array = "a:", operator = "A:", generator = "g:", file = "f:", progress = "bar:", sweep = "s:" }
 
 -- ---- lines ---------------------------------------------------------------------------
 local function fill(out, text, indent, hang, width)
@@ -68,7 +68,13 @@ function manual.takes(spec)
   elseif max then text = ("%s <= %s"):format(text, max) end
   if spec.need then return text .. ", needed" end
   if spec.default == nil then return text .. ", optional" end
-  return text .. ", default " .. tostring(spec.default)
+  local default = spec.default
+  if type(default) == "table" then
+    local words = {}
+    for i, v in ipairs(default) do words[i] = tostring(v) end
+    default = "{" .. table.concat(words, ", ") .. "}"
+  end
+  return text .. ", default " .. tostring(default)
 end
 
 manual.closing = { "returns", "errors", "source" }
@@ -116,7 +122,7 @@ function manual.index(width, bold)
 end
 
 -- ---- finding --------------------------------------------------------------------------------
-local kinds = { "array", "operator", "file", "generator", "progress" }
+local kinds = { "array", "operator", "file", "generator", "progress", "sweep" }
 
 --- The description of a public function, of an operator's class, or by name: "kirchhoff", "moho.kirchhoff", "array:slice", "slice".
 function manual.find(topic)

@@ -199,6 +199,8 @@ int main(int argc, char **argv)
   if (o.what == RUN_TEST) {
     rc = set_device(L, &o);
     if (!rc) rc = run_module(L, "moho.test");
+  } else if (o.what == RUN_HELP) {
+    rc = run_module(L, "moho.help_command");
   } else if (o.what == RUN_SWEEP) {
     rc = run_sweep(L, &o);
   } else {

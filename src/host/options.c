@@ -61,6 +61,7 @@ static const struct command {
 } commands[] = {
     {"info", RUN_INFO, "versions, devices, memory, threads"},
     {"test", RUN_TEST, "run specs (*_spec.lua) with busted; its options may follow"},
+    {"help", RUN_HELP, "a function, method or operator; --text, --html or --man: the whole manual"},
     {"sweep", RUN_SWEEP, "run a script's parameter sweep, look at its results; moho sweep --help"},
 };
 enum { NCOMMANDS = sizeof commands / sizeof commands[0] };
@@ -348,23 +349,39 @@ void options_clear(options *o)
 
 /* ---- help --------------------------------------------------------------------------- */
 
+bool options_entry(options_section what, int i, char *left, size_t size, const char **help)
+{
+  const int n[] = {NCOMMANDS, NTABLE, sizeof environment / sizeof environment[0]};
+  if (i < 0 || i >= n[what]) return false;
+  if (what == COMMANDS) {
+    snprintf(left, size, "moho %s", commands[i].name);
+    *help = commands[i].help;
+  } else if (what == ENVIRONMENT) {
+    snprintf(left, size, "%s", environment[i].name);
+    *help = environment[i].help;
+  } else {
+    char letter[4] = "";
+    const char *name = table[i].name, *value = table[i].value;
+    if (table[i].letter) snprintf(letter, sizeof letter, "-%c", table[i].letter);
+    snprintf(left, size, "%-2s%s%s%s%s%s", letter,
+             letter[0] && name ? ", "
+             : name            ? "  "
+                               : "",
+             name ? "--" : "", name ? name : "", value ? (name ? "=" : " ") : "", value ? value : "");
+    *help = table[i].help;
+  }
+  return true;
+}
+
 void options_help(void)
 {
   printf("usage: moho [options] [script.lua [arguments]]\n"
          "       moho [options] -e CODE [-- arguments]\n");
   for (int i = 0; i < NCOMMANDS; i++) printf("       moho %-8s %s\n", commands[i].name, commands[i].help);
   printf("\nWithout a script: the prompt on a terminal, otherwise the script is read from the input (as with -).\n\n");
-  for (int i = 0; i < NTABLE; i++) {
-    char left[64], letter[4] = "";
-    const char *name = table[i].name, *value = table[i].value;
-    if (table[i].letter) snprintf(letter, sizeof letter, "-%c", table[i].letter);
-    snprintf(left, sizeof left, "%-2s%s%s%s%s%s", letter,
-             letter[0] && name ? ", "
-             : name            ? "  "
-                               : "",
-             name ? "--" : "", name ? name : "", value ? (name ? "=" : " ") : "", value ? value : "");
-    printf("  %-22s %s\n", left, table[i].help);
-  }
+  char left[64];
+  const char *help;
+  for (int i = 0; options_entry(OPTIONS, i, left, sizeof left, &help); i++) printf("  %-22s %s\n", left, help);
   printf("\nExit codes: 0 done, 1 error or failed test, 2 usage, 3 the device asked for is not available, 130 "
          "interrupted,\n"
          "143 terminated.\n");

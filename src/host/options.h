@@ -3,10 +3,11 @@
 #define MOHO_HOST_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_DEVICE = 3, EXIT_INT = 130, EXIT_TERM = 143 };
 
-typedef enum job { RUN_LUA, RUN_INFO, RUN_TEST, RUN_SWEEP, SHOW_VERSION, SHOW_HELP, SHOW_ENV } job;
+typedef enum job { RUN_LUA, RUN_INFO, RUN_TEST, RUN_SWEEP, RUN_HELP, SHOW_VERSION, SHOW_HELP, SHOW_ENV } job;
 typedef struct step {
   char kind;
   const char *text;
@@ -32,6 +33,9 @@ typedef struct options {
 int options_parse(int argc, char **argv, options *o);
 void options_clear(options *o);
 void options_help(void);
+/* Entry i of a section as help shows it, left column and right; false behind the last. */
+typedef enum options_section { COMMANDS, OPTIONS, ENVIRONMENT } options_section;
+bool options_entry(options_section what, int i, char *left, size_t size, const char **help);
 void options_help_env(void);
 /* A variable of the environment, NULL when it is empty or with -E. */
 const char *options_env(const options *o, const char *name);

@@ -186,6 +186,25 @@ static int host_versions(lua_State *L)
   return 1;
 }
 
+/* host.usage() -> lists of {left, right} for commands, options and the environment. */
+static int host_usage(lua_State *L)
+{
+  char left[64];
+  const char *help;
+  for (int what = COMMANDS; what <= ENVIRONMENT; what++) {
+    lua_newtable(L);
+    for (int i = 0; options_entry((options_section)what, i, left, sizeof left, &help); i++) {
+      lua_createtable(L, 2, 0);
+      lua_pushstring(L, left);
+      lua_rawseti(L, -2, 1);
+      lua_pushstring(L, help);
+      lua_rawseti(L, -2, 2);
+      lua_rawseti(L, -2, i + 1);
+    }
+  }
+  return 3;
+}
+
 /* host.code() -> the source text of -e and of the standard input, or nil. */
 static int host_code(lua_State *L)
 {
@@ -197,7 +216,7 @@ int luaopen_moho_host(lua_State *L)
 {
   static const luaL_Reg functions[] = {
       {"readline", host_readline}, {"remember", host_remember}, {"completer", host_completer}, {"close", host_close},
-      {"versions", host_versions}, {"code", host_code},
+      {"versions", host_versions}, {"code", host_code}, {"usage", host_usage},
       {"call", host_call},         {"clock", host_clock},       {"mode", host_mode},           {"sleep", host_sleep},
       {NULL, NULL},
   };
