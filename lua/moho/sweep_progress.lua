@@ -1,6 +1,7 @@
 -- What a sweep says while it runs: a line that is written over on a terminal ("bar"), a line a change ("plain"), an object a
 -- change ("json", one a line), or nothing ("none"). The first failure is shown at once in each but "none".
 local core = require "moho.core"
+local host = require "moho.host"
 local text = require "moho.sweep_text"
 
 local M = {}
@@ -77,7 +78,7 @@ end
 function Progress:tick(running)
   if self.form ~= "bar" or core.clock() - self.shown < 0.2 then return end
   self.shown = core.clock()
-  local line, width = self:summary(running), core.terminal_width()
+  local line, width = self:summary(running), (host.columns()) or 80
   if #line >= width then line = line:sub(1, width - 1) end
   io.stderr:write("\r", line, (" "):rep(math.max(0, self.width - #line)))
   io.stderr:flush()

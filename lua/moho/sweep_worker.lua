@@ -83,7 +83,6 @@ local function close(ctx, s, row)
     f:attr("/", "sweep", s.name)
     f:attr("/", "run", ctx.point.id)
     f:attr("/", "seed", ctx.seed)
-    f:attr("/", "moho", core.version)
     f:close()
   end)
 end

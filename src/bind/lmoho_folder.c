@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -226,14 +225,6 @@ static int host_time(lua_State *L)
   return 1;
 }
 
-/* Columns of the terminal on standard error; 80 where there is none. */
-static int terminal_width(lua_State *L)
-{
-  struct winsize w;
-  lua_pushinteger(L, ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80);
-  return 1;
-}
-
 /* The path of the program that runs. */
 static int host_program(lua_State *L)
 {
@@ -251,8 +242,7 @@ void lmoho_open_folder(lua_State *L)
       {"file_about", file_about},   {"file_touch", file_touch},   {"file_put", file_put},
       {"file_real", file_real},     {"lock_take", lock_take},     {"lock_drop", lock_drop},
       {"text_hash", text_hash},     {"host_name", host_name},     {"host_time", host_time},
-      {"host_program", host_program},
-      {"terminal_width", terminal_width}, {NULL, NULL},
+      {"host_program", host_program}, {NULL, NULL},
   };
   luaL_setfuncs(L, f, 0);
   if (luaL_newmetatable(L, LOCK_NAME)) {
