@@ -554,6 +554,6 @@ describe("strings with a zero byte", function()
     fails("write: argument 'path': expected a string without a zero byte", moho.write, "x\0.npy", moho.ones{ shape = 2, device = "cpu" })
     fails("plot.image: argument 'file': expected a string without a zero byte", moho.plot.image,
       moho.ones{ shape = { 3, 4 }, device = "cpu" }, { file = "x\0.png" })
-    fails("read: option 'path': expected the path of a dataset %(string without zero bytes%)", moho.read, "absent.h5", { path = "/a\0b" })
+    fails("read: option 'path': expected the path of a dataset or the name of an array %(string without zero bytes%)", moho.read, "absent.h5", { path = "/a\0b" })
   end)
 end)
