@@ -119,7 +119,8 @@ static moho_status cpu_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, m
   (void)on;
   MOHO_TRY(axis_type("sparse rows", t));
   int body = axis_body(t, alpha);
-  if (axis_pairs(t, alpha)) inner *= 2;
+  if (moho_dtype_complex(t) && inner == 1) body = moho_dtype_real(t) == MOHO_F32 ? 2 : 3;     /* whole elements */
+  else if (axis_pairs(t, alpha)) inner *= 2;
   const sparse_job q = { a, alpha, add, outer, inner, x, y };
   int64_t span = a->per == 1 && body < 2 ? 4 * AXIS_PIECE : AXIS_SPAN;     /* copies of rows keep no sums */
   int64_t spans = (inner + span - 1) / span, wide = inner < span ? inner : span;
@@ -208,14 +209,14 @@ static void box_blocks(const box_job *q, int body, int64_t o, int64_t b, double 
   for (int64_t k = b; k < b + AXIS_LANES && k < blocks; k++) block[body](q, o, k, 0, 1, s);
 }
 
-static void box_near(const box_job *q, bool single, int64_t outer)
+static void box_near(const box_job *q, bool single, int pair, int64_t outer)
 {
   int64_t cuts = (q->n + AXIS_SPAN - 1) / AXIS_SPAN;
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (outer * q->n > 2 * AXIS_PIECE)
   for (int64_t p = 0; p < outer * cuts; p++) {
     double t[AXIS_SPAN + AXIS_NEAR];
     int64_t i = p % cuts * AXIS_SPAN, end = i + AXIS_SPAN < q->n ? i + AXIS_SPAN : q->n;
-    (single ? box_row_f32 : box_row_f64)(q, p / cuts, i, end, t);
+    (single ? box_row_f32 : box_row_f64)(q, pair, p / cuts, i, end, t);
   }
 }
 
@@ -228,11 +229,13 @@ static moho_status cpu_box(moho_lane *on, moho_dtype t, int64_t half, moho_scala
   int body = axis_body(t, alpha);
   if (half > n) half = n;
   size_t slot = box_slot(half, inner) / sizeof(double);
-  if (axis_pairs(t, alpha)) inner *= 2;
+  int pair = axis_pairs(t, alpha) ? 2 : 1;
+  bool near = inner == 1 && body < 2 && 2 * half + 1 <= AXIS_NEAR;
+  inner *= pair;
   const box_job q = { half, alpha, add, n, inner, x, y };
   int64_t width = 2 * half + 1, blocks = (n + width - 1) / width;
-  if (inner == 1 && body < 2 && width <= AXIS_NEAR) {
-    box_near(&q, body == 0, outer);
+  if (near) {
+    box_near(&q, body == 0, pair, outer);
     return MOHO_OK;
   }
   int64_t span = box_span(half, inner), spans = inner == 1 ? 1 : (inner + span - 1) / span;
@@ -263,45 +266,46 @@ static moho_status cpu_scan(moho_lane *on, moho_dtype t, const moho_scan *f, moh
   static void (*const columns[])(const scan_job *, int64_t, int64_t, int64_t) = ALL(scan_columns);
   (void)on;
   MOHO_TRY(axis_type("scan", t));
-  int body = axis_body(t, alpha);
-  if (axis_pairs(t, alpha)) inner *= 2;
-  const scan_job q = { f, alpha, add, n, inner, x, y };
+  int body = axis_body(t, alpha), pair = axis_pairs(t, alpha) ? 2 : 1;
   bool row = inner == 1 && body < 2;
-  int64_t span = axis_span(outer, inner), spans = (inner + span - 1) / span;
-  int64_t pieces = row ? (outer + AXIS_LANES - 1) / AXIS_LANES : outer * spans;
+  inner *= pair;
+  const scan_job q = { f, alpha, add, n, inner, x, y };
+  int64_t span = axis_span(outer, inner), spans = (inner + span - 1) / span, side = AXIS_LANES / pair;
+  int64_t pieces = row ? (outer + side - 1) / side : outer * spans;
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (outer * n * inner > 2 * AXIS_PIECE)
   for (int64_t p = 0; p < pieces; p++) {
     if (!row) {
       int64_t j = p % spans * span;
       columns[body](&q, p / spans, j, j + span < inner ? j + span : inner);
-    } else if ((p + 1) * AXIS_LANES <= outer) {
-      (body == 0 ? scan_lanes_f32 : scan_lanes_f64)(&q, p * AXIS_LANES);
+    } else if ((p + 1) * side <= outer) {
+      (body == 0 ? scan_lanes_f32 : scan_lanes_f64)(&q, pair, p * side);
     } else {
-      for (int64_t o = p * AXIS_LANES; o < outer; o++) columns[body](&q, o, 0, 1);
+      for (int64_t o = p * side; o < outer; o++) columns[body](&q, o, 0, pair);
     }
   }
   return MOHO_OK;
 }
 
-/* One number for each row: parts of fixed length, added in order. */
-static void sum_rows(const sum_job *q, bool single, int64_t outer)
+/* One element for each row: parts of fixed length, added in order. */
+static void sum_rows(const sum_job *q, bool single, int pair, int64_t outer)
 {
   enum { PARTS = 512 };
-  double part[2 * PARTS];
+  double part[4 * PARTS];
   int64_t len = (q->n + PARTS - 1) / PARTS < AXIS_SLOT ? AXIS_SLOT : (q->n + PARTS - 1) / PARTS;
   int64_t parts = (q->n + len - 1) / len, group = parts > 0 ? 2 * PARTS / parts : 2 * PARTS;
   for (int64_t o = 0; o < outer; o += group) {
     int64_t rows = outer - o < group ? outer - o : group;
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (rows * q->n > 2 * AXIS_PIECE)
     for (int64_t p = 0; p < rows * parts; p++) {
-      int64_t at = p % parts * len, n = q->n - at < len ? q->n - at : len, from = (o + p / parts) * q->n + at;
-      part[p] = single ? sum_run_f32((const float *)q->x + from, n) : sum_run_f64((const double *)q->x + from, n);
+      int64_t at = p % parts * len, n = q->n - at < len ? q->n - at : len, from = ((o + p / parts) * q->n + at) * pair;
+      if (single) sum_run_f32((const float *)q->x + from, n * pair, pair, part + p * pair);
+      else sum_run_f64((const double *)q->x + from, n * pair, pair, part + p * pair);
     }
-    for (int64_t r = 0; r < rows; r++) {
+    for (int64_t r = 0; r < rows * pair; r++) {
       double s = 0;
-      for (int64_t k = 0; k < parts; k++) s += part[r * parts + k];
-      if (single) axis_put(float, (float *)q->y + o + r, q->alpha.re * s, q->add);
-      else axis_put(double, (double *)q->y + o + r, q->alpha.re * s, q->add);
+      for (int64_t k = 0; k < parts; k++) s += part[(r / pair * parts + k) * pair + r % pair];
+      if (single) axis_put(float, (float *)q->y + o * pair + r, q->alpha.re * s, q->add);
+      else axis_put(double, (double *)q->y + o * pair + r, q->alpha.re * s, q->add);
     }
   }
 }
@@ -313,10 +317,12 @@ static moho_status cpu_sum(moho_lane *on, moho_dtype t, moho_scalar alpha, bool 
   (void)on;
   MOHO_TRY(axis_type("sum", t));
   int body = axis_body(t, alpha);
-  if (axis_pairs(t, alpha)) inner *= 2;
+  int pair = axis_pairs(t, alpha) ? 2 : 1;
+  bool row = inner == 1 && body < 2;
+  inner *= pair;
   const sum_job q = { alpha, add, n, inner, x, y };
-  if (inner == 1 && body < 2) {
-    sum_rows(&q, body == 0, outer);
+  if (row) {
+    sum_rows(&q, body == 0, pair, outer);
     return MOHO_OK;
   }
   int64_t span = moho_threads(0) == 1 ? AXIS_SUMS : axis_span(outer, inner), spans = (inner + span - 1) / span;
@@ -351,6 +357,7 @@ static void put(const rows_job *q, int64_t n, const void *x, void *y)
 /* Elements lo .. hi-1 of rows first .. end-1 in the order of y. */
 static void put_rows(const rows_job *q, int64_t first, int64_t end, int64_t lo, int64_t hi)
 {
+  static void (*const step[])(int64_t, double, const void *, int64_t, bool, void *) = ALL(put_step);
   const moho_nd *v = q->v;
   int last = v->n - 1;
   size_t size = moho_dtype_size(v->t[0]);
@@ -365,7 +372,7 @@ static void put_rows(const rows_job *q, int64_t first, int64_t end, int64_t lo, 
     const char *from = (const char *)v->p[1] + x * (int64_t)size;
     char *to = (char *)v->p[0] + y * (int64_t)size;
     if (q->step == 1) put(q, hi - lo, from, to);
-    else (q->body == 0 ? put_step_f32 : put_step_f64)(hi - lo, q->alpha.re, from, q->step, q->add, to);
+    else step[v->t[0]](hi - lo, q->alpha.re, from, q->step, q->add, to);
     for (int k = last - 1; k >= 0; k--) {
       x += v->s[1][k];
       y += v->s[0][k];
@@ -477,7 +484,7 @@ static bool cpu_can_rearrange(const moho_nd *v, moho_scalar alpha)
   int last = v->n - 1, b = 0;
   if (v->t[0] != v->t[1] || v->t[0] > MOHO_C128 || v->size == 0 || (v->s[0][last] != 1 && v->d[last] > 1)) return false;
   if (v->s[1][last] == 1) return true;
-  if (v->s[1][last] == 0 || v->s[1][last] == -1) return !moho_dtype_complex(v->t[0]) && alpha.im == 0;
+  if (v->s[1][last] == 0 || v->s[1][last] == -1) return alpha.im == 0;
   while (b < last && v->s[1][b] != 1) b++;
   return b < last;
 }

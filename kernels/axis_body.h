@@ -12,13 +12,17 @@ static MOHO_WIDE void NAME(sparse_flat)(const sparse_job *q, int64_t o, int64_t 
   R *y = (R *)q->y + o * a->rows * C;
   const int32_t *index = a->index;
   const double re = q->alpha.re;
-#if !CPLX
-  if (a->per == 1 && !w && re == 1 && !q->add) {
-    if (!a->gaps) for (int64_t i = i0; i < i1; i++) y[i] = x[index[i]];
-    else for (int64_t i = i0; i < i1; i++) y[i] = index[i] < 0 ? 0 : x[index[i]];
+#if CPLX
+  const double im = q->alpha.im;
+#endif
+  if (a->per == 1 && !w && re == 1 && q->alpha.im == 0 && !q->add) {
+    typedef struct { R part[C]; } element;
+    const element none = { { 0 } }, *from = (const element *)x;
+    element *to = (element *)y;
+    if (!a->gaps) for (int64_t i = i0; i < i1; i++) to[i] = from[index[i]];
+    else for (int64_t i = i0; i < i1; i++) to[i] = index[i] < 0 ? none : from[index[i]];
     return;
   }
-#endif
   for (int64_t i = i0; i < i1; i++) {
     int64_t k = a->per < 0 ? a->start[i] : i * a->per, end = a->per < 0 ? a->start[i + 1] : k + a->per;
     double u = 0;
@@ -30,8 +34,8 @@ static MOHO_WIDE void NAME(sparse_flat)(const sparse_job *q, int64_t o, int64_t 
       u += c * (double)x[2 * index[k]];
       v += c * (double)x[2 * index[k] + 1];
     }
-    axis_put(R, y + 2 * i, re * u - q->alpha.im * v, q->add);
-    axis_put(R, y + 2 * i + 1, re * v + q->alpha.im * u, q->add);
+    axis_put(R, y + 2 * i, im == 0 ? re * u : re * u - im * v, q->add);    /* no infinity times zero */
+    axis_put(R, y + 2 * i + 1, im == 0 ? re * v : re * v + im * u, q->add);
 #else
     if (w) for (; k < end; k++) u += (double)w[k] * (double)x[index[k]];
     else for (; k < end; k++) u += (double)x[index[k]];
@@ -123,23 +127,20 @@ static MOHO_WIDE void NAME(combine)(int64_t w, int taps, const int64_t *at, cons
 #endif
 }
 
-#if !CPLX
-/* The same of x read backwards from x[0] (step -1), or of x[0] alone (step 0). */
+/* The same of x read backwards from x[0] (step -1), or of x[0] alone (step 0), with a real factor. */
 static MOHO_WIDE void NAME(put_step)(int64_t w, double alpha, const void *x_, int64_t step, bool add, void *y_)
 {
-  const R s = (R)alpha, *x = x_;
+  enum { C = 1 + CPLX };
+  const R s = (R)alpha, *x = (const R *)x_ + (step == 0 ? 0 : (w - 1) * step * C);
   R *restrict y = y_;
   if (step == 0) {
-    const R v = s * x[0];
-    if (add) for (int64_t i = 0; i < w; i++) y[i] += v;
-    else for (int64_t i = 0; i < w; i++) y[i] = v;
+    if (add) for (int64_t i = 0; i < w; i++) for (int c = 0; c < C; c++) y[C * i + c] += s * x[c];
+    else for (int64_t i = 0; i < w; i++) for (int c = 0; c < C; c++) y[C * i + c] = s * x[c];
   } else {
-    const R *end = x - (w - 1);
-    if (add) for (int64_t i = 0; i < w; i++) y[i] += s * end[w - 1 - i];
-    else for (int64_t i = 0; i < w; i++) y[i] = s * end[w - 1 - i];
+    if (add) for (int64_t i = 0; i < w; i++) for (int c = 0; c < C; c++) y[C * i + c] += s * x[C * (w - 1 - i) + c];
+    else for (int64_t i = 0; i < w; i++) for (int c = 0; c < C; c++) y[C * i + c] = s * x[C * (w - 1 - i) + c];
   }
 }
-#endif
 
 /* y (+)= alpha x over w elements. */
 static void NAME(put)(int64_t w, moho_scalar alpha, const void *x, bool add, void *y)
@@ -256,17 +257,18 @@ static MOHO_WIDE void NAME(box_lanes)(const box_job *q, int64_t o, int64_t b, do
 }
 
 /* Elements i0 .. i1-1 of a row, at most AXIS_SPAN: sums of 1, 2, 4, ... elements, each from the ones before, and of
-   those the window's binary digits call for. `t` holds i1 - i0 + 2 half elements. */
-static MOHO_WIDE void NAME(box_row)(const box_job *q, int64_t o, int64_t i0, int64_t i1, double *restrict t)
+   those the window's binary digits call for. `t` holds i1 - i0 + 2 half elements. Of pairs, one part. */
+static inline __attribute__((always_inline))
+void NAME(box_parts)(const box_job *q, const int pair, int part, int64_t o, int64_t i0, int64_t i1, double *restrict t)
 {
   const int64_t width = 2 * q->half + 1, w = i1 - i0, all = w + width - 1, from = i0 - q->half;
-  const R *x = (const R *)q->x + o * q->n + from;
-  R *restrict y = (R *)q->y + o * q->n + i0;
+  const R *x = (const R *)q->x + (o * q->n + from) * pair + part;
+  R *restrict y = (R *)q->y + (o * q->n + i0) * pair + part;
   const double re = q->alpha.re;
   double sum[AXIS_SPAN];
   int64_t a = from < 0 ? -from : 0, b = q->n - from < all ? q->n - from : all, at = 0;
   for (int64_t i = 0; i < a; i++) t[i] = 0;
-  for (int64_t i = a; i < b; i++) t[i] = (double)x[i];
+  for (int64_t i = a; i < b; i++) t[i] = (double)x[i * pair];
   for (int64_t i = b; i < all; i++) t[i] = 0;
   for (int64_t i = 0; i < w; i++) sum[i] = 0;
   for (int64_t span = 1;; span *= 2) {   /* t[i]: the sum of `span` elements from i on */
@@ -278,8 +280,18 @@ static MOHO_WIDE void NAME(box_row)(const box_job *q, int64_t o, int64_t i0, int
     const int64_t left = all - 2 * span + 1;
     for (int64_t i = 0; i < left; i++) t[i] += t[i + span];
   }
-  if (q->add) for (int64_t i = 0; i < w; i++) y[i] += (R)(re * sum[i]);
-  else for (int64_t i = 0; i < w; i++) y[i] = (R)(re * sum[i]);
+  if (q->add) for (int64_t i = 0; i < w; i++) y[i * pair] += (R)(re * sum[i]);
+  else for (int64_t i = 0; i < w; i++) y[i * pair] = (R)(re * sum[i]);
+}
+
+static MOHO_WIDE void NAME(box_row)(const box_job *q, int pair, int64_t o, int64_t i0, int64_t i1, double *restrict t)
+{
+  if (pair == 1) {
+    NAME(box_parts)(q, 1, 0, o, i0, i1, t);
+  } else {
+    NAME(box_parts)(q, 2, 0, o, i0, i1, t);
+    NAME(box_parts)(q, 2, 1, o, i0, i1, t);
+  }
 }
 #endif
 
@@ -328,45 +340,53 @@ static MOHO_WIDE void NAME(scan_columns)(const scan_job *q, int64_t o, int64_t j
 }
 
 #if !CPLX
-/* Rows o .. o+AXIS_LANES-1 side by side: their sums do not wait for each other. */
-static MOHO_WIDE void NAME(scan_lanes)(const scan_job *q, int64_t o)
+/* AXIS_LANES rows from o on side by side, or half as many of pairs: their sums do not wait for each other. */
+static inline __attribute__((always_inline)) void NAME(scan_parts)(const scan_job *q, const int pair, int64_t o)
 {
   const moho_scan *f = q->f;
   const int64_t n = q->n, skip = f->skip, lx = f->reverse ? n - skip : n, ly = f->reverse ? n : n - skip;
-  const R *x = (const R *)q->x + o * lx;
-  R *y = (R *)q->y + o * ly;
+  const R *x = (const R *)q->x + o * lx * pair;
+  R *y = (R *)q->y + o * ly * pair;
   const double d = f->diag, re = q->alpha.re;
   double sum[AXIS_LANES] = { 0 };
+#define AT(row, i) ((l / pair * (row) + (i)) * pair + l % pair)
   if (!f->reverse) {
     for (int64_t i = 0; i < n; i++)
       for (int l = 0; l < AXIS_LANES; l++) {
-        const double v = (double)x[l * lx + i];
-        if (i >= skip) axis_put(R, y + l * ly + i - skip, re * (sum[l] + d * v), q->add);
+        const double v = (double)x[AT(lx, i)];
+        if (i >= skip) axis_put(R, y + AT(ly, i - skip), re * (sum[l] + d * v), q->add);
         sum[l] += i == 0 ? f->first * v : v;
       }
   } else {
     for (int64_t i = n - 1; i >= 0; i--)
       for (int l = 0; l < AXIS_LANES; l++) {
-        const double v = i >= skip ? (double)x[l * lx + i - skip] : 0;
-        axis_put(R, y + l * ly + i, re * ((i == 0 ? f->first : 1) * sum[l] + d * v), q->add);
+        const double v = i >= skip ? (double)x[AT(lx, i - skip)] : 0;
+        axis_put(R, y + AT(ly, i), re * ((i == 0 ? f->first : 1) * sum[l] + d * v), q->add);
         sum[l] += v;
       }
   }
+#undef AT
+}
+
+static MOHO_WIDE void NAME(scan_lanes)(const scan_job *q, int pair, int64_t o)
+{
+  if (pair == 1) NAME(scan_parts)(q, 1, o);
+  else NAME(scan_parts)(q, 2, o);
 }
 #endif
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
 #if !CPLX
-/* The sum of n elements one after the other. */
-static MOHO_WIDE double NAME(sum_run)(const R *x, int64_t n)
+/* The sum of n numbers one after the other; of pairs, those of their parts. */
+static MOHO_WIDE void NAME(sum_run)(const R *x, int64_t n, int pair, double *sum)
 {
   double s[16] = { 0 };
   int64_t i = 0;
   for (; i + 16 <= n; i += 16) for (int k = 0; k < 16; k++) s[k] += (double)x[i + k];
-  for (; i < n; i++) s[0] += (double)x[i];
-  for (int k = 8; k > 0; k /= 2) for (int j = 0; j < k; j++) s[j] += s[j + k];
-  return s[0];
+  for (; i < n; i++) s[i % pair] += (double)x[i];
+  for (int k = 8; k >= pair; k /= 2) for (int j = 0; j < k; j++) s[j] += s[j + k];
+  for (int j = 0; j < pair; j++) sum[j] = s[j];
 }
 #endif
 
