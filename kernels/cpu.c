@@ -124,10 +124,12 @@ static moho_status cpu_alloc(void *dev, size_t bytes, void **p)
   bool huge = bytes >= 2 * (size_t)HUGE_PAGE, whole = bytes >= WHOLE_PAGES;
   /* pages of its own, so that it can be page-locked */
   size_t align = huge ? (size_t)HUGE_PAGE : whole ? (size_t)PAGE : (size_t)MOHO_ALIGN;
-  if (bytes > PTRDIFF_MAX || posix_memalign(&q, align, whole ? (bytes + PAGE - 1) / PAGE * PAGE : bytes ? bytes : 1))
+  /* an end of more than half a huge page gets a whole one */
+  size_t wished = huge ? (bytes + HUGE_PAGE / 2) / HUGE_PAGE * HUGE_PAGE : 0, size = whole ? (bytes + PAGE - 1) / PAGE * PAGE : bytes ? bytes : 1;
+  if (bytes > PTRDIFF_MAX || posix_memalign(&q, align, size > wished ? size : wished))
     return moho_fail(MOHO_ENOMEM, "out of memory on cpu: needed %.1f MiB (%zu bytes)", (double)bytes / (1 << 20), bytes);
   /* only a wish: where the system grants it, fresh memory costs a hundredth of the page faults */
-  if (huge) madvise(q, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+  if (huge) madvise(q, wished, MADV_HUGEPAGE);
   *p = q;
   return MOHO_OK;
 }
@@ -168,11 +170,11 @@ void moho_copy_bytes(void *dst, const void *src, size_t bytes)
 static moho_status cpu_zero(void *dev, void *stream, void *p, size_t bytes)
 {
   (void)dev, (void)stream;
-  int64_t n = (int64_t)((bytes + SHARE - 1) / SHARE);
-#pragma omp parallel for schedule(static) if (n > 2)
-  for (int64_t i = 0; i < n; i++) {
-    size_t at = (size_t)i * SHARE;
-    memset((char *)p + at, 0, bytes - at < SHARE ? bytes - at : SHARE);
+#pragma omp parallel num_threads(moho_threads(0)) if (bytes > 2 * SHARE)
+  {                                      /* in one piece each: the C library's memset goes past the caches where it is too long for them */
+    size_t n = (size_t)omp_get_num_threads(), me = (size_t)omp_get_thread_num(), part = (bytes / n + PAGE) / PAGE * PAGE;
+    size_t from = me * part < bytes ? me * part : bytes;
+    memset((char *)p + from, 0, bytes - from < part ? bytes - from : part);
   }
   return MOHO_OK;
 }
