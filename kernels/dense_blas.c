@@ -1,4 +1,4 @@
-/* Products with dense matrices on the CPU, through CBLAS; with diagonal ones, by plain loops.
+/* Products with dense matrices on the CPU, through CBLAS; real ones with one column, and with diagonal ones, by plain loops.
 
    What a BLAS adds up in which order depends on how it divides the work, so it is kept to one thread and gets blocks of
    fixed size, each the owner of its part of y; OpenMP shares the blocks out. */
@@ -15,7 +15,19 @@ enum {
   COLS = 256,    /* of y in a block, and its rows where they are columns of A */
   HIGH = 256,    /* the same of large products: what a block reads is packed for it alone */
   WIDE = 768,
-  STRIP = 1024,  /* columns of A at a time in the adjoint on one column */
+  TALL = 128,    /* the same of few columns of real numbers, which a BLAS multiplies without packing */
+  FLAT = 16,
+  UNPACKED = 1000000,     /* while a block has so many products, at most: what OpenBLAS takes as small */
+  NARROW = 64,   /* columns of A, below which real products with one column go through CBLAS, too */
+  WIDTH = 32,    /* bytes of a vector: wider ones are no faster from memory */
+  SIDE = 10,     /* rows of A at a time in a product with one column */
+  LINES = 12,    /* the same in its adjoint */
+  TERMS = 2048,  /* of a sum before it goes on in double */
+  STRIP = 1 << 15,        /* bytes of y at a time in the adjoint */
+  SHARE = 2 << 20,        /* bytes of A, at least, in each of the parts its rows are cut into there */
+  PARTS = 16,    /* of them, at most */
+  PARTIAL = 1 << 18,      /* bytes of their sums, at most */
+  COMPLEX_STRIP = 1024,   /* elements of y at a time in the adjoint of complex ones */
   SPAN = 1 << 14, /* numbers of a diagonal product at a time */
   PART = 2048     /* bytes of them that are kept until they go past the caches */
 };
@@ -81,6 +93,69 @@ static void gemv_block(const product *p, int64_t i, int64_t mi)
   }
 }
 
+/* ---- one column --------------------------------------------------------------------------------------------------- */
+
+#define REAL float
+#define CPLX 0
+#define NAME(x) x##_f32
+#include "dense_column.h"
+#include "dense_body.h"
+#define REAL double
+#define CPLX 0
+#define NAME(x) x##_f64
+#include "dense_column.h"
+#include "dense_body.h"
+#define REAL float
+#define CPLX 1
+#define NAME(x) x##_c64
+#include "dense_body.h"
+#define REAL double
+#define CPLX 1
+#define NAME(x) x##_c128
+#include "dense_body.h"
+#define ALL(f) { f##_f32, f##_f64, f##_c64, f##_c128 }
+
+static void column_forward(const product *p, bool parallel)
+{
+  enum { HIGH_ROWS = 6 * SIDE };
+  int64_t blocks = (p->m + HIGH_ROWS - 1) / HIGH_ROWS;
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (parallel && blocks > 1)
+  for (int64_t b = 0; b < blocks; b++)
+    (p->t == MOHO_F32 ? column_rows_f32 : column_rows_f64)(p, b * HIGH_ROWS, b < blocks - 1 ? HIGH_ROWS : p->m - b * HIGH_ROWS);
+}
+
+/* Strips of whole rows are read fastest, so it is rows that are shared out where there are few strips: each part of them has sums
+   of its own, which are added up in order. How many parts depends on the matrix alone. */
+static void column_adjoint(const product *p, bool parallel)
+{
+  _Alignas(64) char sums[PARTIAL];
+  bool single = p->t == MOHO_F32;
+  int64_t e = (int64_t)moho_dtype_size(p->t), ld = (p->n * e + 63) / 64 * 64, wide = STRIP / e;
+  int64_t strips = (p->n + wide - 1) / wide, parts = p->m * p->n * e / SHARE;
+  if (parts > PARTS) parts = PARTS;
+  if (parts > PARTIAL / ld) parts = PARTIAL / ld;
+  if (parts < 2) parts = 1;
+  int64_t high = ((p->m + parts - 1) / parts + LINES - 1) / LINES * LINES;
+#pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (parallel && parts * strips > 1)
+  for (int64_t b = 0; b < parts * strips; b++) {
+    int64_t k = b / strips, i = k * high < p->m ? k * high : p->m, j = b % strips * wide, w = p->n - j < wide ? p->n - j : wide;
+    char *y = (parts > 1 ? sums + k * ld : p->y) + j * e;
+    (single ? column_strip_f32 : column_strip_f64)(p, i, p->m - i < high ? p->m : i + high, j, w, parts == 1 && p->add, y);
+  }
+  if (parts > 1) (single ? column_sum_f32 : column_sum_f64)(p->n, parts, ld / e, sums, p->add, p->y);  /* too few for other threads */
+}
+
+/* ---- any number of columns ----------------------------------------------------------------------------------------- */
+
+/* Rows of a block of few columns: packing what each number is used in a few times only costs more than the products. */
+static int64_t few_columns(moho_dtype t, int64_t sum, int64_t k, int64_t otherwise)
+{
+  int64_t high = TALL;
+  if (moho_dtype_complex(t) || k > 2 * FLAT || FLAT * sum * k > UNPACKED) return otherwise;
+  while (high * sum * k > UNPACKED) high /= 2;
+  return high;
+}
+
 static moho_status cpu_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m, int64_t n, int64_t k,
                             moho_scalar alpha, const void *a, const void *x, bool add, void *y)
 {
@@ -93,13 +168,18 @@ static moho_status cpu_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m
   bool adj = dir == MOHO_ADJ;
   int64_t rows = adj ? n : m, sum = adj ? m : n;
   if (rows < 1 || k < 1) return MOHO_OK;
+  const product p = { .t = t, .adj = adj, .m = m, .n = n, .k = k, .alpha = alpha, .a = a, .x = x, .y = y, .add = add };
+  if (k == 1 && n >= NARROW && sum > 0 && !moho_dtype_complex(t)) {
+    (adj ? column_adjoint : column_forward)(&p, (double)m * (double)n > 1e5);
+    return MOHO_OK;
+  }
   if (!add && (k == 1 || sum < 1)) memset(y, 0, (size_t)(rows * k) * moho_dtype_size(t));
   if (sum < 1) return MOHO_OK;
   one_thread();
-  const product p = { .t = t, .adj = adj, .m = m, .n = n, .k = k, .alpha = alpha, .a = a, .x = x, .y = y, .add = add };
-  int64_t high = adj && k == 1 && rows >= STRIP ? STRIP : ROWS; /* strips of A, whose lines the processor foresees */
+  int64_t high = adj && k == 1 && rows >= COMPLEX_STRIP ? COMPLEX_STRIP : ROWS; /* strips whose lines the processor foresees */
   int64_t wide = k > WIDE && rows >= 4 * HIGH ? WIDE : COLS;
   if (k > COLS && rows >= 4 * HIGH) high = HIGH;
+  if (k > 1) high = few_columns(t, sum, k, high);
   int64_t cols = (k + wide - 1) / wide, blocks = (rows + high - 1) / high * cols;
   bool parallel = blocks > 1 && (double)rows * (double)sum * (double)k > 1e5;
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (parallel)
@@ -114,28 +194,11 @@ static moho_status cpu_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m
 
 /* ---- diagonal matrices ------------------------------------------------------------------------------------------- */
 
-#define REAL float
-#define CPLX 0
-#define NAME(x) x##_f32
-#include "dense_body.h"
-#define REAL double
-#define CPLX 0
-#define NAME(x) x##_f64
-#include "dense_body.h"
-#define REAL float
-#define CPLX 1
-#define NAME(x) x##_c64
-#include "dense_body.h"
-#define REAL double
-#define CPLX 1
-#define NAME(x) x##_c128
-#include "dense_body.h"
-
 static moho_status cpu_diag(moho_lane *on, moho_dtype t, moho_dir dir, int64_t outer, int64_t n, int64_t inner,
                             moho_scalar alpha, const void *d, const void *x, bool add, void *y)
 {
   static void (*const diag[])(int64_t, int64_t, int64_t, int64_t, moho_scalar, bool, const void *, const void *, bool,
-                              void *) = { diag_f32, diag_f64, diag_c64, diag_c128 };
+                              void *) = ALL(diag);
   (void)on;
   if (t > MOHO_C128)
     return moho_fail(MOHO_EINVAL, "diagonal product: expected dtype f32, f64, c64 or c128, got %s", moho_dtype_name(t));

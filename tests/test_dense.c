@@ -117,6 +117,10 @@ static void check(const char *device)
   group("matrix on a vector", false, 131, 77, 1);
   group("matrix on a vector, many threads", false, 517, 389, 1);
   group("matrix on a vector, wide", false, 53, 1301, 1);
+  group("matrix on a vector, narrow", false, 1301, 7, 1);
+  group("matrix on a vector, its rows in parts", false, 611, 2011, 1);
+  group("matrix on a vector, parts and strips", false, 157, 9007, 1);
+  group("matrix on eight columns", false, 517, 1001, 8);
   group("matrix on a few columns", false, 67, 129, 3);
   group("matrix on many columns", false, 93, 65, 301);
   group("one row", false, 1, 57, 5);
