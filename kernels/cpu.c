@@ -204,9 +204,9 @@ static moho_status cpu_sync(void *dev, void *stream)
 }
 
 /* Nothing runs beside the host: every moment has passed. */
-static moho_status cpu_mark(void *dev, void *stream, void **event)
+static moho_status cpu_mark(void *dev, void *stream, bool timed, void **event)
 {
-  (void)dev, (void)stream;
+  (void)dev, (void)stream, (void)timed;
   *event = NULL;
   return MOHO_OK;
 }
@@ -219,12 +219,19 @@ static moho_status cpu_follow(void *dev, void *stream, void *event)
 
 static void cpu_unmark(void *dev, void *event) { (void)dev, (void)event; }
 
+static moho_status cpu_between(void *dev, void *first, void *last, double *seconds)
+{
+  (void)dev, (void)first, (void)last;
+  *seconds = 0;
+  return MOHO_OK;
+}
+
 const moho_backend moho_cpu_backend = {
   .abi = MOHO_BACKEND_ABI, .name = "cpu", .host = true,
   .count = cpu_count, .describe = cpu_describe, .open = cpu_open, .close = cpu_close,
   .lane_open = cpu_lane_open, .lane_close = cpu_lane_close,
   .alloc = cpu_alloc, .release = cpu_release, .free_mem = cpu_free_mem,
   .zero = cpu_zero, .put = cpu_put, .get = cpu_get, .copy = cpu_copy, .sync = cpu_sync,
-  .mark = cpu_mark, .follow = cpu_follow, .unmark = cpu_unmark,
+  .mark = cpu_mark, .follow = cpu_follow, .unmark = cpu_unmark, .between = cpu_between,
   .k = &cpu_kernels,
 };

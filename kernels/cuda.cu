@@ -285,11 +285,11 @@ static void cuda_unpin(void *host)
 
 /* ---- order ---------------------------------------------------------------------------- */
 
-static moho_status cuda_mark(void *dev, void *stream, void **event)
+static moho_status cuda_mark(void *dev, void *stream, bool timed, void **event)
 {
   CUDA_ON(dev);
   cudaEvent_t e;
-  CUDA_TRY(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+  CUDA_TRY(cudaEventCreateWithFlags(&e, timed ? cudaEventDefault : cudaEventDisableTiming));
   cudaError_t err = cudaEventRecord(e, (cudaStream_t)stream);
   if (err != cudaSuccess) {
     cudaEventDestroy(e);
@@ -312,6 +312,15 @@ static void cuda_unmark(void *dev, void *event)
   if (event && cudaEventDestroy((cudaEvent_t)event) != cudaSuccess) cudaGetLastError();
 }
 
+static moho_status cuda_between(void *dev, void *first, void *last, double *seconds)
+{
+  float ms = 0;
+  CUDA_ON(dev);
+  CUDA_TRY(cudaEventElapsedTime(&ms, (cudaEvent_t)first, (cudaEvent_t)last));
+  *seconds = 1e-3 * ms;
+  return MOHO_OK;
+}
+
 static moho_status cuda_sync(void *dev, void *stream)
 {
   CUDA_ON(dev);
@@ -327,7 +336,7 @@ static const moho_backend cuda_backend = {
   .alloc = cuda_alloc, .release = cuda_release, .free_mem = cuda_free_mem, .holds = cuda_holds,
   .pin = cuda_pin, .unpin = cuda_unpin,
   .zero = cuda_zero, .put = cuda_put, .get = cuda_get, .copy = cuda_copy, .sync = cuda_sync,
-  .mark = cuda_mark, .follow = cuda_follow, .unmark = cuda_unmark,
+  .mark = cuda_mark, .follow = cuda_follow, .unmark = cuda_unmark, .between = cuda_between,
   .k = &cuda_kernels,
 };
 

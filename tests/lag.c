@@ -2,7 +2,11 @@
    machine. It computes with the CPU's kernels in memory of its own; copies between host and device are under way until the
    host waits. What comes from it arrives then, and not before: until then the host's memory holds what no program expects. What goes
    to it must stay as it is until then. Who breaks this ends the program. MOHO_LAG_MEMORY: its size in MiB. MOHO_LAG_LOSE=n: the n-th
-   wait finds the device lost. */
+   wait finds the device lost. MOHO_LAG_DEVICES=n: there are n.
+
+   It has a clock for timelines. Each stream has a time, and each device an engine for copies up and one for copies down, of 1 GB/s: a
+   copy begins when both its stream and its engine are free. Kernels take as long as the processor did, and begin when their stream is
+   free, whatever other streams do; a stream that follows a moment goes on after it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "core/impl.h"
@@ -10,21 +14,43 @@
 
 enum { HOLE = 0xA5, MAXPINNED = 4096 };
 
+enum { MAXSTREAMS = 256 };
+
+/* How far each stream had come, in copies: what is ordered before. */
+typedef struct moment { double time; long seen[MAXSTREAMS]; } moment;
+typedef struct stream { moment now; int id; } stream;
 typedef struct copy {
   struct copy *next;
-  void *stream, *stash;                 /* stash: what is to arrive; NULL for a copy to the device */
+  int stream;
+  long place;                           /* in its stream                                  */
+  void *stash;                 /* stash: what is to arrive; NULL for a copy to the device */
   unsigned char *host;
   size_t bytes;
   uint64_t sum;
 } copy;
 typedef struct pinned { char *p; size_t bytes; } pinned;
 
+typedef struct card { size_t used; double engine[2]; } card;
+enum { MAXCARDS = 8 };
+static const double RATE = 1e9;         /* of an engine, bytes a second                   */
+
 static copy *queue;
 static pinned locked[MAXPINNED];
 static int nlocked;
-static size_t used, size;
+static card cards[MAXCARDS];
+static size_t size;
+static double left_at;                  /* when the device was called last, by the real clock */
 static long waits_left = -1;
 static bool lost;
+
+static bool before(const copy *c, const stream *s) { return c->place <= s->now.seen[c->stream]; }
+
+static void pass(card *dev, stream *on, bool down, size_t bytes)
+{
+  double *e = &dev->engine[down], *s = &on->now.time;
+  *s = *e = (*s > *e ? *s : *e) + (double)bytes / RATE;
+  left_at = moho_clock();
+}
 
 static void broken(const char *what, const void *p)
 {
@@ -64,7 +90,14 @@ static bool meets(const copy *c, const void *p, size_t bytes)
 
 #define USABLE do { if (lost) return moho_fail(MOHO_EDEVICE, "the device context was lost before; restart moho"); } while (0)
 
-static moho_status lag_count(int *n, const char **why) { *n = 1, *why = NULL; return MOHO_OK; }
+static moho_status lag_count(int *n, const char **why)
+{
+  const char *many = getenv("MOHO_LAG_DEVICES");
+  *n = many ? (int)strtol(many, NULL, 10) : 1;
+  if (*n > MAXCARDS) *n = MAXCARDS;
+  *why = NULL;
+  return MOHO_OK;
+}
 
 static moho_status lag_describe(int ordinal, char *text, size_t n)
 {
@@ -75,42 +108,49 @@ static moho_status lag_describe(int ordinal, char *text, size_t n)
 
 static moho_status lag_open(int ordinal, void **dev)
 {
-  (void)ordinal;
   const char *lose = getenv("MOHO_LAG_LOSE");
   if (lose) waits_left = strtol(lose, NULL, 10);
-  *dev = &used;
+  *dev = &cards[ordinal];
   return MOHO_OK;
 }
 
 static void lag_close(void *dev) { (void)dev; }
-static moho_status lag_lane_open(void *dev, void **stream) { (void)dev; *stream = malloc(1); return *stream ? MOHO_OK : MOHO_ENOMEM; }
+static moho_status lag_lane_open(void *dev, void **out)
+{
+  static int streams;
+  stream *s = calloc(1, sizeof *s);
+  (void)dev;
+  if (!s || streams == MAXSTREAMS) { free(s); return moho_fail(MOHO_ENOMEM, "no more streams"); }
+  s->id = streams++;
+  *out = s;
+  return MOHO_OK;
+}
+
 static void lag_lane_close(void *dev, void *stream) { (void)dev; free(stream); }
 
 static moho_status lag_alloc(void *dev, size_t bytes, void **p)
 {
-  (void)dev;
+  card *d = dev;
   USABLE;
-  if (bytes > size - used) return moho_fail(MOHO_ENOMEM, "out of memory");
+  if (bytes > size - d->used) return moho_fail(MOHO_ENOMEM, "out of memory");
   size_t *q;
   MOHO_TRY(moho_cpu_backend.alloc(NULL, bytes + MOHO_ALIGN, (void **)&q));
   *q = bytes;
-  used += bytes;
+  d->used += bytes;
   *p = (char *)q + MOHO_ALIGN;
   return MOHO_OK;
 }
 
 static void lag_release(void *dev, void *p)
 {
-  (void)dev;
   size_t *q = (size_t *)(void *)((char *)p - MOHO_ALIGN);
-  used -= *q;
+  ((card *)dev)->used -= *q;
   moho_cpu_backend.release(NULL, q);
 }
 
 static moho_status lag_free_mem(void *dev, size_t *available, size_t *total)
 {
-  (void)dev;
-  *available = size - used, *total = size;
+  *available = size - ((card *)dev)->used, *total = size;
   return MOHO_OK;
 }
 
@@ -137,14 +177,13 @@ static void lag_unpin(void *host)
   broken("unlocked without having been page-locked", host);
 }
 
-static moho_status begin(void *stream, const void *host, const void *from, size_t bytes, copy **out)
+static moho_status begin(stream *on, const void *from, size_t bytes, copy **out)
 {
-  for (copy *c = queue; c; c = c->next)
-    if (c->stream != stream && meets(c, host, bytes)) broken("copied in two orders at once", host);
   copy *c = calloc(1, sizeof *c);
   if (!c || (from && !(c->stash = malloc(bytes)))) { free(c); return MOHO_ENOMEM; }
   if (from) memcpy(c->stash, from, bytes);
-  c->stream = stream;
+  c->stream = on->id;
+  c->place = ++on->now.seen[on->id];
   c->bytes = bytes;
   copy **end = &queue;
   while (*end) end = &(*end)->next;
@@ -152,12 +191,13 @@ static moho_status begin(void *stream, const void *host, const void *from, size_
   return MOHO_OK;
 }
 
-/* A copy from memory that another one is still to fill takes what that brings: both are in one stream's order. */
-static void settle_into(const void *host, size_t bytes)
+/* A copy from memory that another one is still to fill takes what that brings, if it comes after it. */
+static void settle_into(const stream *on, const void *host, size_t bytes, bool up)
 {
   for (copy **at = &queue; *at;) {
     copy *c = *at;
-    if (!meets(c, host, bytes)) { at = &c->next; continue; }
+    if (!meets(c, host, bytes) || (up && !c->stash)) { at = &c->next; continue; }   /* two may read at once */
+    if (!before(c, on)) broken("copied in two orders at once", host);
     *at = c->next;
     land(c);
   }
@@ -165,27 +205,27 @@ static void settle_into(const void *host, size_t bytes)
 
 static moho_status lag_put(void *dev, void *stream, void *dst, const void *host, size_t bytes, bool *under_way)
 {
-  (void)dev;
   copy *c;
   USABLE;
-  if (bytes) settle_into(host, bytes);
-  MOHO_TRY(begin(stream, host, NULL, bytes, &c));
+  if (bytes) settle_into(stream, host, bytes, true);
+  MOHO_TRY(begin(stream, NULL, bytes, &c));
   if (bytes) memcpy(dst, host, bytes);
   c->host = (unsigned char *)host;
   c->sum = sum_of(c->host, bytes);
+  pass(dev, stream, false, bytes);
   *under_way = true;
   return MOHO_OK;
 }
 
 static moho_status lag_get(void *dev, void *stream, void *host, const void *src, size_t bytes, bool *under_way)
 {
-  (void)dev;
   copy *c;
   USABLE;
-  if (bytes) settle_into(host, bytes);
-  MOHO_TRY(begin(stream, host, src, bytes, &c));
+  if (bytes) settle_into(stream, host, bytes, false);
+  MOHO_TRY(begin(stream, src, bytes, &c));
   c->host = host;
   if (bytes) memset(host, HOLE, bytes);
+  pass(dev, stream, true, bytes);
   *under_way = true;
   return MOHO_OK;
 }
@@ -198,7 +238,7 @@ static moho_status lag_sync(void *dev, void *stream)
   (void)dev;
   for (copy **at = &queue; *at;) {
     copy *c = *at;
-    if (stream && c->stream != stream) { at = &c->next; continue; }
+    if (stream && !before(c, stream)) { at = &c->next; continue; }
     *at = c->next;
     land(c);
   }
@@ -210,20 +250,41 @@ static moho_status lag_sync(void *dev, void *stream)
   return MOHO_OK;
 }
 
-static moho_status lag_mark(void *dev, void *stream, void **event)
+/* What the processor did since the device was called last were this stream's kernels. */
+static moho_status lag_mark(void *dev, void *stream, bool timed, void **event)
 {
-  (void)dev, (void)stream;
+  (void)dev, (void)timed;
+  double now = moho_clock();
   USABLE;
-  *event = malloc(1);
-  return *event ? MOHO_OK : MOHO_ENOMEM;
-}
-static moho_status lag_follow(void *dev, void *stream, void *event)
-{
-  (void)dev, (void)stream, (void)event;
-  USABLE;
+  moment *m = malloc(sizeof *m), *s = stream;
+  if (!m) return moho_fail(MOHO_ENOMEM, "out of memory for a moment");
+  if (left_at > 0) s->time += now - left_at;
+  *m = *s;
+  *event = m;
+  left_at = moho_clock();
   return MOHO_OK;
 }
+
+static moho_status lag_follow(void *dev, void *stream, void *event)
+{
+  (void)dev;
+  USABLE;
+  const moment *m = event;
+  moment *s = stream;
+  if (m && m->time > s->time) s->time = m->time;
+  for (int i = 0; m && i < MAXSTREAMS; i++) if (m->seen[i] > s->seen[i]) s->seen[i] = m->seen[i];
+  left_at = moho_clock();
+  return MOHO_OK;
+}
+
 static void lag_unmark(void *dev, void *event) { (void)dev; free(event); }
+
+static moho_status lag_between(void *dev, void *first, void *last, double *seconds)
+{
+  (void)dev;
+  *seconds = ((const moment *)last)->time - ((const moment *)first)->time;
+  return MOHO_OK;
+}
 
 const moho_backend *moho_cuda_backend(const char **why)
 {
@@ -238,7 +299,7 @@ const moho_backend *moho_cuda_backend(const char **why)
     .lane_open = lag_lane_open, .lane_close = lag_lane_close,
     .alloc = lag_alloc, .release = lag_release, .free_mem = lag_free_mem, .pin = lag_pin, .unpin = lag_unpin,
     .zero = lag_zero, .put = lag_put, .get = lag_get, .copy = lag_copy, .sync = lag_sync,
-    .mark = lag_mark, .follow = lag_follow, .unmark = lag_unmark,
+    .mark = lag_mark, .follow = lag_follow, .unmark = lag_unmark, .between = lag_between,
     .k = moho_cpu_backend.k,
   };
   return &be;

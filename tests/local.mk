@@ -43,6 +43,7 @@ specs += %D%/eikonal_spec.lua
 specs += %D%/examples_spec.lua
 specs += %D%/kirchhoff_weights_spec.lua
 specs += %D%/lift_spec.lua
+specs += %D%/lanes_spec.lua
 specs += %D%/lag_spec.lua
 
 LDADD = libmoho.la

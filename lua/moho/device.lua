@@ -46,6 +46,48 @@ M.mem = setmetatable({
 }, { __call = function(_, ...) return mem_read(...) end })
 schema.by_function[M.mem] = schema.registry["mem"]
 
+-- ---- timeline ------------------------------------------------------------------
+-- One row a device and kind: copies up, what is computed, copies down; a letter for each copy or kernel, in turn.
+local WIDTH = 100
+local function chart(t)
+  local rows, order, last = {}, {}, 0
+  for _, s in ipairs(t) do last = math.max(last, s.to) end
+  for _, s in ipairs(t) do
+    local kind = (s.what == "up" or s.what == "down") and s.what or "kernels"
+    local key = ("%s %s"):format(s.device, kind)
+    local r = rows[key]
+    if not r then
+      r = { n = 0, busy = 0, cells = {} }
+      rows[key] = r
+      order[#order + 1] = key
+    end
+    local letter = string.char(("a"):byte() + r.n % 26)
+    r.n, r.busy = r.n + 1, r.busy + s.to - s.from
+    for c = math.floor(s.from / last * WIDTH), math.min(math.ceil(s.to / last * WIDTH), WIDTH) - 1 do r.cells[c] = letter end
+  end
+  local text = { ("%.3f ms"):format(1e3 * last) }
+  for _, key in ipairs(order) do
+    local r, line = rows[key], {}
+    for c = 0, WIDTH - 1 do line[#line + 1] = r.cells[c] or "." end
+    text[#text + 1] = ("%-15s %s %3.0f %%"):format(key, table.concat(line), 100 * r.busy / last)
+  end
+  return table.concat(text, "\n")
+end
+local timeline_meta = { __tostring = chart }
+
+M.timeline = schema.fn{ name = "timeline", group = "devices", positional = true,
+  help = "When copies and kernels ran while f() did: a list of {device=, what=, bytes=, from=, to=}, in the order in which they were queued. what is \"up\" or " ..
+    "\"down\" for copies from and to the host, else an operator's title; from and to are seconds since the first of that device. print shows a row for the " ..
+    "copies up, the kernels and the copies down of each device, with the part of the time that each was busy.",
+  args = { { "f", "function", need = true, help = "what to look at: function()" } }, returns = "list; print shows it as a drawing",
+  call = function(f)
+    core.timeline_start()
+    local ok, why = pcall(f)
+    local t = core.timeline_stop()
+    if not ok then error(why, 0) end
+    return setmetatable(t, timeline_meta)
+  end }
+
 M.threads = schema.fn{ name = "threads", group = "devices", positional = true, help = "Threads of the CPU backend; with a number, sets them. Results do not depend on it.",
   args = { { "n", "integer", min = 1, max = 4096, help = "how many; absent: as it is" } }, returns = "number", call = function(n) return core.threads(n) end }
 

@@ -31,10 +31,13 @@ local function arguments(class)
 end
 
 local function stack(class)
+  local lanes
+  for _, p in ipairs(class.params) do if p.name == "lanes" then lanes = p.help end end
   return schema.fn{
     name = class.name, group = "operators", help = class.help, list = true, returns = "operator",
-    args = { { "ops", "table|operator", help = "the operators, a list; absent: they are given as moho." .. class.name .. "{A, B, ...}" }, name },
-    errors = "operators of different devices, dtypes or sizes",
+    args = { { "ops", "table|operator", help = "the operators, a list; absent: they are given as moho." .. class.name .. "{A, B, ...}" },
+      { "lanes", "integer", min = 1, max = 16, help = lanes }, name },
+    errors = "operators of different devices, dtypes or sizes; lanes of operators without a lift",
     call = function(o)
       local ops = {}
       if schema.kind_of(o.ops) == "operator" then ops[1] = o.ops else for i, a in ipairs(o.ops or {}) do ops[i] = a end end
@@ -43,7 +46,7 @@ local function stack(class)
       for i, a in ipairs(ops) do
         if schema.kind_of(a) ~= "operator" then schema.fail(class.name, "item %d: expected an operator, got %s", i, schema.describe(a)) end
       end
-      return core.op_new(class.name, { ops = ops, name = o.name, device = ops[1].device })
+      return core.op_new(class.name, { ops = ops, lanes = o.lanes, name = o.name, device = ops[1].device })
     end,
   }
 end

@@ -24,7 +24,7 @@ local function block(given)
     end
     rows[i] = core.op_new("hstack", { ops = row, device = row[1].device })
   end
-  return core.op_new("vstack", { ops = rows, name = given.name, device = rows[1].device })
+  return core.op_new("vstack", { ops = rows, lanes = given.lanes, name = given.name, device = rows[1].device })
 end
 
 -- ---- pad: of an array, or the operator ----------------------------------------------------
@@ -115,7 +115,8 @@ function compose.install(M, method, arguments)
     help = "Rows of operators: moho.block{ {A, B}, {C, D} } is the vstack of the rows' hstacks. Operators of one row " ..
       "give data of one size, those below each other take models of one size. " ..
       "Shapes as vstack's and hstack's. y[i] = sum over j of A[i][j] x[j], each row in its own unit. Joint inversions. After PyLops' Block.",
-    args = { { "name", "string", help = "shown in print; absent: the class" } },
+    args = { { "lanes", "integer", min = 1, max = 16, help = "how many rows that are lifted are under way at once; absent: 2; see vstack" },
+      { "name", "string", help = "shown in print; absent: the class" } },
     errors = "rows of unequal length; operators of different devices, dtypes or sizes",
     call = block,
   }

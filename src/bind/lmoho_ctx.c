@@ -1,4 +1,5 @@
 /* Devices, memory, threads, time. */
+#include <stdlib.h>
 #include <string.h>
 #include "bind/lmoho.h"
 
@@ -102,6 +103,36 @@ static int ctx_sync(lua_State *L)
 static int ctx_clock(lua_State *L) { lua_pushnumber(L, moho_clock()); return 1; }
 static int ctx_threads(lua_State *L) { lua_pushinteger(L, moho_threads((int)luaL_optinteger(L, 1, 0))); return 1; }
 
+static int timeline_start(lua_State *L)
+{
+  (void)L;
+  moho_timeline_start();
+  return 0;
+}
+
+/* The list is in a userdata while tables are made of it: they may lack memory. */
+static int timeline_stop(lua_State *L)
+{
+  moho_span *t = NULL;
+  int n = 0;
+  moho_status st = moho_timeline_stop(&t, &n);
+  lmoho_check(L, st, "timeline");
+  moho_span *kept = n ? lua_newuserdata(L, (size_t)n * sizeof *t) : NULL;
+  if (n) memcpy(kept, t, (size_t)n * sizeof *t);
+  free(t);
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_createtable(L, 0, 5);
+    lua_pushstring(L, kept[i].device); lua_setfield(L, -2, "device");
+    lua_pushstring(L, kept[i].what); lua_setfield(L, -2, "what");
+    lua_pushnumber(L, (double)kept[i].bytes); lua_setfield(L, -2, "bytes");
+    lua_pushnumber(L, kept[i].from); lua_setfield(L, -2, "from");
+    lua_pushnumber(L, kept[i].to); lua_setfield(L, -2, "to");
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 static int ctx_interactive(lua_State *L)
 {
   if (lua_gettop(L) > 0) {
@@ -118,6 +149,7 @@ void lmoho_open_ctx(lua_State *L)
   static const luaL_Reg f[] = {
     { "default_device", ctx_default }, { "probe", ctx_probe }, { "devices", ctx_devices }, { "why_no", ctx_why }, { "mem", ctx_mem },
     { "mem_limit", ctx_limit }, { "mem_trim", ctx_trim }, { "sync", ctx_sync }, { "clock", ctx_clock }, { "threads", ctx_threads },
+    { "timeline_start", timeline_start }, { "timeline_stop", timeline_stop },
     { "interactive", ctx_interactive }, { "complex_hooks", lmoho_complex_hooks }, { "complex_ready", lmoho_complex_ready }, { NULL, NULL },
   };
   luaL_setfuncs(L, f, 0);

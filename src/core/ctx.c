@@ -129,6 +129,10 @@ void moho_ctx_unref(moho_ctx *c)
     c->be->lane_close(c->dev, l->stream);
     free(l);
   }
+  for (int i = 0; i < 2; i++) {
+    if (c->copier[i]) c->be->lane_close(c->dev, c->copier[i]->stream);
+    free(c->copier[i]);
+  }
   free(c->lane);
   moho_pool_free(c->pool);
   c->be->close(c->dev);
@@ -145,6 +149,18 @@ moho_status moho_ctx_sync(moho_ctx *c)
 
 /* ---- lanes --------------------------------------------------------------------- */
 
+static moho_status new_lane(moho_ctx *c, int index, moho_lane **out)
+{
+  moho_lane *l = calloc(1, sizeof *l);
+  if (!l) return moho_fail(MOHO_ENOMEM, "out of memory for a lane");
+  l->ctx = c;
+  l->index = index;
+  moho_status st = c->be->lane_open(c->dev, &l->stream);
+  if (st) { free(l); return st; }
+  *out = l;
+  return MOHO_OK;
+}
+
 moho_status moho_ctx_lane(moho_ctx *c, int i, moho_lane **out)
 {
   if (i < 0 || i >= MOHO_MAXLANES) return moho_fail(MOHO_EINVAL, "lane %d: expected 0 to %d", i, MOHO_MAXLANES - 1);
@@ -155,17 +171,42 @@ moho_status moho_ctx_lane(moho_ctx *c, int i, moho_lane **out)
     c->lane = l;
     c->nlanes = i + 1;
   }
-  if (!c->lane[i]) {
-    moho_lane *l = calloc(1, sizeof *l);
-    if (!l) return moho_fail(MOHO_ENOMEM, "out of memory for a lane");
-    l->ctx = c;
-    l->index = i;
-    moho_status st = c->be->lane_open(c->dev, &l->stream);
-    if (st) { free(l); return st; }
-    c->lane[i] = l;
-  }
+  if (!c->lane[i]) MOHO_TRY(new_lane(c, i, &c->lane[i]));
   *out = c->lane[i];
   return MOHO_OK;
+}
+
+moho_status moho_ctx_copier(moho_ctx *c, bool down, moho_lane **out)
+{
+  if (!c->copier[down]) MOHO_TRY(new_lane(c, -1 - down, &c->copier[down]));
+  *out = c->copier[down];
+  return MOHO_OK;
+}
+
+moho_status moho_lane_moment(moho_lane *lane, void **moment)
+{
+  moho_lane_forget(lane, moment);
+  return lane->ctx->be->mark(lane->ctx->dev, lane->stream, false, moment);
+}
+
+moho_status moho_lane_follow(moho_lane *lane, void *moment)
+{
+  return moment ? lane->ctx->be->follow(lane->ctx->dev, lane->stream, moment) : MOHO_OK;
+}
+
+void moho_lane_forget(moho_lane *lane, void **moment)
+{
+  if (*moment) lane->ctx->be->unmark(lane->ctx->dev, *moment);
+  *moment = NULL;
+}
+
+moho_status moho_lane_after(moho_lane *lane, moho_lane *other)
+{
+  void *now = NULL;
+  MOHO_TRY(moho_lane_moment(other, &now));
+  moho_status st = moho_lane_follow(lane, now);
+  moho_lane_forget(other, &now);
+  return st;
 }
 
 moho_status moho_lane_peer(moho_lane *lane, moho_ctx *c, moho_lane **peer)

@@ -44,10 +44,12 @@ typedef struct moho_backend {
   moho_status (*get)(void *dev, void *stream, void *host, const void *src, size_t bytes, bool *under_way);
   moho_status (*copy)(void *dev, void *stream, void *dst, const void *src, size_t bytes);
   moho_status (*sync)(void *dev, void *stream);            /* stream NULL: the whole device */
-  /* A moment of one stream, which another may wait for without the host. unmark cannot fail; NULL is no moment. */
-  moho_status (*mark)(void *dev, void *stream, void **event);
+  /* A moment of one stream, which another, also of another device, may wait for without the host. unmark cannot fail; NULL is no moment.
+     Of two timed ones that have passed: the seconds between. */
+  moho_status (*mark)(void *dev, void *stream, bool timed, void **event);
   moho_status (*follow)(void *dev, void *stream, void *event);
   void (*unmark)(void *dev, void *event);
+  moho_status (*between)(void *dev, void *first, void *last, double *seconds);
   const moho_kernels *k;
 } moho_backend;
 
@@ -66,6 +68,7 @@ struct moho_ctx {
   uint64_t puts, gets, put_bytes, get_bytes, waits;   /* counters, for moho_ctx_mem           */
   int nlanes;
   moho_lane **lane;
+  moho_lane *copier[2];                 /* see moho_ctx_copier                            */
 };
 
 enum { MOHO_MAXLANES = 64 };            /* so many applications within one another        */
@@ -122,6 +125,24 @@ moho_status moho_cross(moho_lane *on, const moho_array *src, moho_array *dst);
 moho_status moho_lane_settle(moho_lane *on);
 /* The host waits for all that is queued on the lane; counted. */
 moho_status moho_lane_wait(moho_lane *lane);
+/* The same copy in the order of a copier: who calls sees to the order of both memories, and that the host waits. */
+moho_status moho_cross_by(moho_lane *copier, moho_lane *on, const moho_array *src, moho_array *dst);
+
+/* ---- order between lanes (core/ctx.c) ------------------------------------------------ */
+/* Streams for copies alone, one up and one down, so that they run beside each other and beside what a lane computes. They have no work area. */
+moho_status moho_ctx_copier(moho_ctx *c, bool down, moho_lane **copier);
+/* What is queued on `lane` from now on comes after what is queued on `other` by now, which may be of another device. */
+moho_status moho_lane_after(moho_lane *lane, moho_lane *other);
+/* The same with the moment kept: of a lane; then for any lane, as often as needed, then dropped (NULL is no moment). */
+moho_status moho_lane_moment(moho_lane *lane, void **moment);
+moho_status moho_lane_follow(moho_lane *lane, void *moment);
+void moho_lane_forget(moho_lane *lane, void **moment);
+
+/* ---- when it ran (core/timeline.c): nothing unless somebody looks ------------------------- */
+bool moho_timeline_on(void);
+/* Around what is queued on a lane; what: "up", "down" or an operator's title, which stays. */
+int moho_timeline_begin(moho_lane *lane, const char *what, size_t bytes);
+void moho_timeline_end(moho_lane *lane, int at);
 
 /* ---- work areas: a stack on each lane, reserved whole before the first launch --- */
 enum { MOHO_ALIGN = 256 };              /* bytes: device transactions and the widest host vectors */

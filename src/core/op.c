@@ -153,7 +153,9 @@ moho_status moho_op_apply_in(moho_op *a, moho_lane *on, moho_dir dir, moho_scala
   /* who works on the host itself finds what was copied there; products, sums and stacks leave it to their parts, lifts to the copy */
   bool works = !a->cls->child && a->cls != &moho_op_lift_class;
   moho_status st = works && y->ctx->be->host ? moho_lane_settle(on) : MOHO_OK;
+  int seen = works && moho_timeline_on() ? moho_timeline_begin(l, a->cls->title, 0) : -1;
   if (!st) st = a->cls->apply(a, l, dir, alpha, add, &sx, &sy);
+  moho_timeline_end(l, seen);
   moho_lane_reset(l, mark);
   return st;
 }
@@ -206,6 +208,15 @@ static void stage(moho_lane *on, const moho_array *v, staged *s)
   moho_array_over(l, v->type, &v->shape, moho_lane_take(l, (size_t)moho_array_size(v) * moho_dtype_size(v->type)), &s->a, &s->b);
 }
 
+/* What failed first is what is told. */
+static __attribute__((noinline)) moho_status settle_after(moho_lane *on, moho_status st)
+{
+  char why[2048];
+  snprintf(why, sizeof why, "%s", moho_errmsg());
+  moho_lane_settle(on);
+  return moho_fail(st, "%s", why);
+}
+
 moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
 {
   moho_work w = { 0 };
@@ -224,15 +235,15 @@ moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar a
   if (!moho_array_contiguous(y)) moho_work_add(&w, y->ctx, (size_t)moho_array_size(y) * moho_dtype_size(y->type));
   MOHO_TRY(moho_lane_reserve(on, &w));
 
-  size_t mark[4];
-  moho_lane *lane[4];
+  size_t mark[MOHO_MAXWORK];
+  moho_lane *lane[MOHO_MAXWORK];
   for (int i = 0; i < w.n; i++) {
     MOHO_TRY(moho_lane_peer(on, w.at[i].c, &lane[i]));
     mark[i] = moho_lane_mark(lane[i]);
   }
   stage(on, x, &sx);
   stage(on, y, &sy);
-  moho_status st = MOHO_OK, landed;
+  moho_status st = MOHO_OK;
   /* within another application: vectors are worked on in lane 0, so lanes must not run ahead of each other */
   bool inner = on->index > 0 && nested;
   if (inner) st = join_lanes(y->ctx, x->ctx);
@@ -244,8 +255,7 @@ moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar a
   if (!st && inner && (sx.used || sy.used)) st = join_lanes(y->ctx, x->ctx);
   if (!st) st = moho_op_apply_in(a, on, dir, alpha, add, sx.used ? &sx.a : x, sy.used ? &sy.a : y);
   /* the one wait, also after a failure: host memory is the caller's again */
-  landed = moho_lane_settle(on);
-  if (!st) st = landed;
+  st = st ? settle_after(on, st) : moho_lane_settle(on);
   if (!st && inner && sy.used) st = join_lanes(y->ctx, x->ctx);
   if (!st && sy.used) st = moho_array_copy(&sy.a, y);
   on->depth--;

@@ -17,5 +17,9 @@ bool moho_op_is_adjoint(const moho_op *a, const moho_op **only, moho_dir *dir);
    NULL when no lift to another device is there. Arrays that are there already are handed through. */
 moho_ctx *moho_op_far_side(const moho_op *a, moho_dir dir, bool out);
 
+/* What is left of an operator without the lifts at its ends, and where these lead, NULL without one. A sum or a stack of lifted parts is left
+   as it is: it takes and gives arrays there. */
+moho_status moho_op_core(moho_op *a, moho_op **core, moho_ctx **dom, moho_ctx **ran);
+
 typedef struct moho_term { moho_op *op; moho_dir dir; } moho_term;
 #endif

@@ -149,7 +149,7 @@ static moho_status follow(moho_lane *lane, cached *k)
 {
   moho_ctx *c = lane->ctx;
   if (k->lane == lane->index || c->be->host) return MOHO_OK;
-  if (!k->freed) MOHO_TRY(c->be->mark(c->dev, c->lane[k->lane]->stream, &k->freed));
+  if (!k->freed) MOHO_TRY(c->be->mark(c->dev, c->lane[k->lane]->stream, false, &k->freed));
   return c->be->follow(c->dev, lane->stream, k->freed);
 }
 
@@ -293,7 +293,7 @@ static void keep(struct moho_pool *p, moho_block *b)
   p->mem.live -= b->bytes;
   if (!k) { give_back(p, b->p, b->bytes, b->pinned); return; }
   *k = (cached){ .next = p->free_list, .p = b->p, .bytes = b->bytes, .crossed = b->crossed, .lane = b->lane, .pinned = b->pinned };
-  if (!c->be->host && c->nlanes > 1 && c->be->mark(c->dev, c->lane[b->lane]->stream, &k->freed)) k->freed = NULL;
+  if (!c->be->host && c->nlanes > 1 && c->be->mark(c->dev, c->lane[b->lane]->stream, false, &k->freed)) k->freed = NULL;
   p->free_list = k;
   p->mem.cached += b->bytes;
 }

@@ -28,18 +28,15 @@ static moho_status prepare(moho_lane *on, const moho_array *host, moho_ctx *devi
   return MOHO_OK;
 }
 
-moho_status moho_cross(moho_lane *on, const moho_array *src, moho_array *dst)
+moho_status moho_cross_by(moho_lane *l, moho_lane *on, const moho_array *src, moho_array *dst)
 {
   size_t bytes = (size_t)moho_array_size(src) * moho_dtype_size(src->type);
   bool put = src->ctx->be->host, under_way = false;
-  moho_ctx *c = put ? dst->ctx : src->ctx;
-  moho_lane *l;
+  moho_ctx *c = l->ctx;
   moho_status st;
   if (!bytes) return MOHO_OK;
-  MOHO_TRY(moho_lane_peer(on, c, &l));
-  /* copies of another device into or out of the same memory come first */
-  if (!l->under_way) MOHO_TRY(moho_lane_settle(on));
   MOHO_TRY(prepare(on, put ? src : dst, c, bytes));
+  int seen = moho_timeline_on() ? moho_timeline_begin(l, put ? "up" : "down", bytes) : -1;
   if (put) {
     st = c->be->put(c->dev, l->stream, moho_array_data(dst), moho_array_data(src), bytes, &under_way);
     c->puts++, c->put_bytes += bytes;
@@ -50,5 +47,16 @@ moho_status moho_cross(moho_lane *on, const moho_array *src, moho_array *dst)
     if (!under_way) l->under_way = false, c->waits++;
   }
   if (under_way) l->under_way = true;
+  moho_timeline_end(l, seen);
   return st;
+}
+
+moho_status moho_cross(moho_lane *on, const moho_array *src, moho_array *dst)
+{
+  moho_lane *l;
+  if (moho_array_size(src) == 0) return MOHO_OK;
+  MOHO_TRY(moho_lane_peer(on, src->ctx->be->host ? dst->ctx : src->ctx, &l));
+  /* copies of another device into or out of the same memory come first */
+  if (!l->under_way) MOHO_TRY(moho_lane_settle(on));
+  return moho_cross_by(l, on, src, dst);
 }

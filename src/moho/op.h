@@ -49,7 +49,8 @@ typedef struct moho_param {
 } moho_param;
 
 /* Scratch an application needs, by context. */
-typedef struct moho_work { int n; struct { moho_ctx *c; size_t bytes; } at[4]; } moho_work;
+enum { MOHO_MAXWORK = 9 };                /* contexts in one application: the host and eight devices */
+typedef struct moho_work { int n; struct { moho_ctx *c; size_t bytes; } at[MOHO_MAXWORK]; } moho_work;
 
 typedef struct moho_opclass {
   const char *name;                                       /* in Lua: "first_derivative"                */

@@ -3,12 +3,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "core/op_impl.h"
+#include "ops/groups.h"
 
 typedef struct block {
   moho_op op;
   moho_ops ops;
+  int64_t lanes;
   bool cut_dom, cut_ran;                /* which sides are cut into parts */
+  moho_groups groups;
 } block;
 
 /* Shape of consecutive parts: along the first axis when the others agree, else flat. */
@@ -65,38 +67,17 @@ static moho_status block_init(moho_op *op)
   op->any_type = a->any_type;
   moho_op_set_side(op, MOHO_FWD, false, &dom, a->dom_ctx, a->dom_type);
   moho_op_set_side(op, MOHO_FWD, true, &ran, a->ran_ctx, a->ran_type);
-  return MOHO_OK;
+  return moho_groups_init(&b->groups, b->ops.n, b->ops.v, b->cut_dom, b->cut_ran, b->lanes);
 }
 
-static void block_work(const moho_op *op, moho_dir dir, moho_work *w)
-{
-  const block *b = (const block *)op;
-  moho_work kids = { 0 };
-  for (int i = 0; i < b->ops.n; i++) {
-    moho_work one = { 0 };
-    moho_op_work(b->ops.v[i], dir, &one);
-    moho_work_max(&kids, &one);
-  }
-  moho_work_sum(w, &kids);
-}
+static void block_work(const moho_op *op, moho_dir dir, moho_work *w) { moho_groups_work(&((const block *)op)->groups, dir, w); }
 
 static moho_status block_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
 {
-  block *b = (block *)op;
-  bool cut_in = dir == MOHO_FWD ? b->cut_dom : b->cut_ran, cut_out = dir == MOHO_FWD ? b->cut_ran : b->cut_dom;
-  int64_t at_in = 0, at_out = 0;
-  for (int i = 0; i < b->ops.n; i++) {
-    moho_op *c = b->ops.v[i];
-    moho_array in, out;
-    const moho_shape *si = moho_op_side(c, dir, false).shape, *so = moho_op_side(c, dir, true).shape;
-    moho_array_part(x, at_in, si, &in);
-    moho_array_part(y, at_out, so, &out);
-    MOHO_TRY(moho_op_apply_in(c, on, dir, alpha, add || (!cut_out && i > 0), &in, &out));
-    if (cut_in) at_in += moho_shape_size(si);
-    if (cut_out) at_out += moho_shape_size(so);
-  }
-  return MOHO_OK;
+  return moho_groups_apply(&((block *)op)->groups, on, dir, alpha, add, x, y);
 }
+
+static void block_fini(moho_op *op) { moho_groups_fini(&((block *)op)->groups); }
 
 static int block_child(const moho_op *op, int i, const moho_op **child, moho_dir *dir)
 {
@@ -106,17 +87,25 @@ static int block_child(const moho_op *op, int i, const moho_op **child, moho_dir
   return 1;
 }
 
-static void block_describe(const moho_op *op, char *buf, size_t size) { snprintf(buf, size, "%d operators", ((const block *)op)->ops.n); }
+static void block_describe(const moho_op *op, char *buf, size_t size)
+{
+  const block *b = (const block *)op;
+  size_t n = (size_t)snprintf(buf, size, "%d operators", b->ops.n);
+  if (b->groups.group && n < size) snprintf(buf + n, size - n, ", %d lane%s", b->groups.lanes, b->groups.lanes == 1 ? "" : "s");
+}
 
 static const moho_param params[] = {
-  { .name = "ops", .type = MOHO_P_OPS, .at = offsetof(block, ops), .need = true, .help = "the operators, of one device and dtype: moho.vstack{A, B, ...}" },
+  { .name = "ops", .type = MOHO_P_OPS, .at = offsetof(block, ops), .need = true, .help = "the operators, of one dtype, from and to one device: moho.vstack{A, B, ...}" },
+  { .name = "lanes", .type = MOHO_P_INT, .at = offsetof(block, lanes),
+    .help = "how many lifted operators T1.H * A * T are under way at once, each with memory of its own for what crosses: copies up and down run "
+            "beside the kernels of others. The result has the same bits with any; absent: 2 where there are lifts" },
   { 0 },
 };
 
 #define BLOCK(word, Title, text)                                                                                                          \
   const moho_opclass moho_op_##word##_class = {                                                                                            \
     .name = #word, .title = Title, .help = text, .size = sizeof(block), .params = params, .init = block_init, .work = block_work,           \
-    .apply = block_apply, .child = block_child, .describe = block_describe,                                                                \
+    .apply = block_apply, .child = block_child, .describe = block_describe, .fini = block_fini,                                                                \
   }
 
 BLOCK(vstack, "VStack", "Operators below each other: one model, the data of each after those of the one before. dimsd is joined along the first axis "

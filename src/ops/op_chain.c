@@ -78,12 +78,12 @@ static void make_plan(const chain *c, moho_dir dir, plan *p)
 }
 
 /* Bytes of the two areas on each context: intermediate i (after application i) lies in area i % 2. */
-typedef struct areas { int n; struct { moho_ctx *c; size_t bytes[2]; void *p[2]; } at[4]; } areas;
+typedef struct areas { int n; struct { moho_ctx *c; size_t bytes[2]; void *p[2]; } at[MOHO_MAXWORK]; } areas;
 
 static int area_of(areas *a, moho_ctx *c)
 {
   for (int i = 0; i < a->n; i++) if (a->at[i].c == c) return i;
-  if (a->n < 4) a->at[a->n++].c = c;
+  if (a->n < MOHO_MAXWORK) a->at[a->n++].c = c;
   return a->n - 1;
 }
 
@@ -121,8 +121,8 @@ static moho_status chain_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sc
   const chain *c = (const chain *)op;
   plan p;
   areas a;
-  moho_lane *lane[4];
-  size_t mark[4];
+  moho_lane *lane[MOHO_MAXWORK];
+  size_t mark[MOHO_MAXWORK];
   moho_array mid[2], *v;
   moho_block block[2];
   moho_status st = MOHO_OK;
@@ -243,6 +243,42 @@ static moho_op *simplest(chain *c)
   moho_op_ref(only);
   moho_op_unref(&c->op);
   return only;
+}
+
+/* The end of a chain from term `i` on: how many lifts there are none of the rest's business, and where the one that moves leads. */
+static int end_lifts(const chain *c, bool right, moho_ctx **far)
+{
+  int n = 0;
+  *far = NULL;
+  for (; n < c->n; n++) {
+    const moho_term *t = &c->term[right ? c->n - 1 - n : n];
+    if (t->op->cls != &moho_op_lift_class || (*far && moves(t->op))) break;
+    if (moves(t->op)) *far = moho_op_side(t->op, t->dir, right).ctx;
+  }
+  return n;
+}
+
+moho_status moho_op_core(moho_op *a, moho_op **core, moho_ctx **dom, moho_ctx **ran)
+{
+  chain *c = (chain *)as_chain(a), *rest;
+  *core = a;
+  *dom = moho_op_far_side(a, MOHO_FWD, false);
+  *ran = moho_op_far_side(a, MOHO_FWD, true);
+  int left = 0, right = 0;
+  if (c) right = end_lifts(c, true, dom), left = end_lifts(c, false, ran);
+  bool all = c ? left + right >= c->n : a->cls == &moho_op_lift_class;
+  if (all || a->any_type || (*dom && *ran && *dom != *ran)) *dom = *ran = NULL, left = right = 0;
+  moho_op_ref(a);
+  if (left + right == 0) return MOHO_OK;
+  moho_op_unref(a);
+  MOHO_TRY(new_chain(c->n - left - right, c->scale, &rest));
+  for (int i = left; i < c->n - right; i++) {
+    rest->term[rest->n++] = c->term[i];
+    moho_op_ref(c->term[i].op);
+    moho_op_deepen(&rest->op, c->term[i].op);
+  }
+  *core = simplest(rest);
+  return MOHO_OK;
 }
 
 static int length(const moho_op *a) { const chain *c = as_chain(a); return c ? c->n : 1; }

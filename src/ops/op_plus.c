@@ -1,26 +1,14 @@
 /* A + B + ...: operators of the same two sides, applied one after the other into the same result. */
 #include <stdlib.h>
-#include "core/op_impl.h"
+#include "ops/groups.h"
 
-typedef struct plus { moho_op op; int n; moho_op **term; } plus;
+typedef struct plus { moho_op op; int n; moho_op **term; moho_groups groups; } plus;
 
-static void plus_work(const moho_op *op, moho_dir dir, moho_work *w)
-{
-  const plus *s = (const plus *)op;
-  moho_work kids = { 0 };
-  for (int i = 0; i < s->n; i++) {
-    moho_work one = { 0 };
-    moho_op_work(s->term[i], dir, &one);
-    moho_work_max(&kids, &one);
-  }
-  moho_work_sum(w, &kids);
-}
+static void plus_work(const moho_op *op, moho_dir dir, moho_work *w) { moho_groups_work(&((const plus *)op)->groups, dir, w); }
 
 static moho_status plus_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
 {
-  plus *s = (plus *)op;
-  for (int i = 0; i < s->n; i++) MOHO_TRY(moho_op_apply_in(s->term[i], on, dir, alpha, add || i > 0, x, y));
-  return MOHO_OK;
+  return moho_groups_apply(&((plus *)op)->groups, on, dir, alpha, add, x, y);
 }
 
 static int plus_child(const moho_op *op, int i, const moho_op **child, moho_dir *dir)
@@ -34,6 +22,7 @@ static int plus_child(const moho_op *op, int i, const moho_op **child, moho_dir 
 static void plus_fini(moho_op *op)
 {
   plus *s = (plus *)op;
+  moho_groups_fini(&s->groups);
   for (int i = 0; i < s->n; i++) moho_op_unref(s->term[i]);
   free(s->term);
 }
@@ -82,6 +71,8 @@ moho_status moho_op_add(moho_op *a, moho_op *b, moho_op **out)
   op->real_linear = a->real_linear || b->real_linear;
   moho_op_set_side(op, MOHO_FWD, false, &a->dom, a->dom_ctx, typed->dom_type);
   moho_op_set_side(op, MOHO_FWD, true, &a->ran, a->ran_ctx, typed->ran_type);
-  *out = op;
-  return MOHO_OK;
+  moho_status st = moho_groups_init(&s->groups, s->n, s->term, false, false, 0);
+  if (st) moho_op_unref(op);
+  else *out = op;
+  return st;
 }
