@@ -23,10 +23,14 @@ static const kir_isa *choose_isa(moho_dtype t)
 static void cpu_kirchhoff_free(moho_kirchhoff *k)
 {
   if (!k) return;
-  free(k->corner), free(k->tile), free(k->box), free(k->shift), free(k->bad);
-  free(k->pos[0]), free(k->cell[0]), free(k->offset_weight), free(k->offset_quick);
   free(k->first), free(k->rec), free(k->row), free(k->middle[0]);
   free(k->batch), free(k->lane_row);
+  if (k->part) {
+    free(k);
+    return;
+  }
+  free(k->corner), free(k->tile), free(k->box), free(k->shift), free(k->bad);
+  free(k->pos[0]), free(k->cell[0]), free(k->offset_weight), free(k->offset_quick);
   free(k->vel);
   for (int i = 0; i < 2; i++) moho_array_unref(k->trav[i]), moho_array_unref(k->amp[i]);
   moho_block_unref(k->memory);
@@ -242,6 +246,23 @@ static moho_status cpu_kirchhoff_make(moho_ctx *c, const moho_kirchhoff_desc *d,
   return st;
 }
 
+static moho_status cpu_kirchhoff_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t *isrc,
+                                      const int64_t *irec, moho_kirchhoff **plan)
+{
+  const moho_kirchhoff_desc d = {
+      .ns = whole->ns, .nr = whole->nr, .ntraces = ntraces, .isrc = isrc, .irec = irec, .offset = whole->offset};
+  moho_kirchhoff *k = malloc(sizeof *k);
+  if (!k) return moho_fail(MOHO_ENOMEM, "out of memory");
+  *k = *whole;
+  k->part = true;
+  k->ntraces = ntraces, k->nbatch = 0;
+  k->first = k->row = k->lane_row = NULL, k->rec = NULL, k->batch = NULL, k->middle[0] = NULL;
+  moho_status st = moho_kir_traces(k, &d);
+  if (st) cpu_kirchhoff_free(k);
+  else *plan = k;
+  return st;
+}
+
 static size_t cpu_kirchhoff_bytes(const moho_kirchhoff *k) { return k->table_bytes; }
 static int64_t cpu_kirchhoff_ld(const moho_kirchhoff *k) { return k->ld; }
 
@@ -316,8 +337,20 @@ static moho_status cpu_kirchhoff_illumination(const moho_kirchhoff *k, moho_lane
   return MOHO_OK;
 }
 
+static moho_status cpu_kirchhoff_look(const moho_kirchhoff *k, moho_lane *on, moho_kirchhoff_look what, int side,
+                                      int64_t i, double *m)
+{
+  (void)on;
+  char *work = malloc(k->isa->work(k, MOHO_ADJ, k->type == MOHO_F64));
+  if (!work) return moho_fail(MOHO_ENOMEM, "out of memory");
+  k->isa->look(k, what, side ? k->roff + i : i, m, work);
+  free(work);
+  return MOHO_OK;
+}
+
 const struct moho_kirchhoff_kernels moho_cpu_kirchhoff = {
     .make = cpu_kirchhoff_make,
+    .part = cpu_kirchhoff_part,
     .free = cpu_kirchhoff_free,
     .table_bytes = cpu_kirchhoff_bytes,
     .ld = cpu_kirchhoff_ld,
@@ -325,4 +358,5 @@ const struct moho_kirchhoff_kernels moho_cpu_kirchhoff = {
     .forward = cpu_kirchhoff_forward,
     .adjoint = cpu_kirchhoff_adjoint,
     .illumination = cpu_kirchhoff_illumination,
+    .look = cpu_kirchhoff_look,
 };

@@ -56,8 +56,15 @@ typedef struct moho_kirchhoff_desc {
 
 typedef struct moho_kirchhoff moho_kirchhoff;   /* tables and what goes with them: the backend's own */
 
+/* What a table holds of a leg at the points of the image: seconds, NaN where there is no time; the leg's weight, the
+   length of its numbers (kirchhoff_weights.h). */
+typedef enum moho_kirchhoff_look { MOHO_KIRCHHOFF_TIMES, MOHO_KIRCHHOFF_LEGS } moho_kirchhoff_look;
+
 struct moho_kirchhoff_kernels {
   moho_status (*make)(moho_ctx *c, const moho_kirchhoff_desc *d, moho_kirchhoff **plan);
+  /* Other traces over the tables of `whole`, which must outlive it; whole may be such a part itself. */
+  moho_status (*part)(const moho_kirchhoff *whole, int64_t ntraces, const int64_t *isrc, const int64_t *irec,
+                      moho_kirchhoff **plan);
   void (*free)(moho_kirchhoff *plan);
   size_t (*table_bytes)(const moho_kirchhoff *plan);      /* 0: times are computed on the fly      */
   int64_t (*ld)(const moho_kirchhoff *plan);              /* elements of a padded row of data      */
@@ -70,8 +77,11 @@ struct moho_kirchhoff_kernels {
   moho_status (*adjoint)(const moho_kirchhoff *plan, moho_lane *on, const void *d, int64_t shift, void *rows,
                          double alpha, bool add, void *m, void *work);
   /* m[i] = sum over traces of w^2 ((1-f)^2 e[k] + 2 f (1-f) e[n + k] + f^2 e[k+1]), e (2, n = nt+1) in double on the
-     plan's context: the diagonal of A' E A for a tridiagonal E. Takes the adjoint's work memory. */
+     plan's context: the diagonal of A' E A for a tridiagonal E; e NULL: the number of traces with 0 <= tau <= nt-1 and
+     w not 0. Takes the adjoint's work memory. */
   moho_status (*illumination)(const moho_kirchhoff *plan, moho_lane *on, const double *e, void *m, void *work);
+  /* Of source (side 0) or receiver (side 1) i, into m (points), double, on the plan's context. */
+  moho_status (*look)(const moho_kirchhoff *plan, moho_lane *on, moho_kirchhoff_look what, int side, int64_t i, double *m);
 };
 
 #ifdef __cplusplus

@@ -67,4 +67,5 @@ const kir_isa KIR_TABLE = {
     .forward64 = forward64,
     .adjoint64 = adjoint64,
     .illumination = illumination,
+    .look = look_in,
 };

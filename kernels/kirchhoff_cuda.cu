@@ -212,9 +212,17 @@ static moho_status cuda_kirchhoff_illumination(const moho_kirchhoff *k, moho_lan
   return MOHO_OK;
 }
 
+static moho_status cuda_kirchhoff_look(const moho_kirchhoff *k, moho_lane *on, moho_kirchhoff_look what, int side,
+                                       int64_t i, double *m)
+{
+  CUDA_TRY(cudaSetDevice(k->ctx->ordinal));
+  return kc_look(k, (cudaStream_t)on->stream, what, (int)i + (side ? k->geo.roff : 0), m);
+}
+
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
 const struct moho_kirchhoff_kernels moho_cuda_kirchhoff = {
     .make = cuda_kirchhoff_make,
+    .part = kc_part,
     .free = cuda_kirchhoff_free,
     .table_bytes = cuda_kirchhoff_table_bytes,
     .ld = cuda_kirchhoff_ld,
@@ -222,4 +230,5 @@ const struct moho_kirchhoff_kernels moho_cuda_kirchhoff = {
     .forward = cuda_kirchhoff_forward,
     .adjoint = cuda_kirchhoff_adjoint,
     .illumination = cuda_kirchhoff_illumination,
+    .look = cuda_kirchhoff_look,
 };

@@ -255,6 +255,10 @@ moho_status kc_tables(moho_kirchhoff *k);
 moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
 /* kirchhoff_cuda_weights.cu */
 moho_status kc_legs(moho_kirchhoff *k);
+/* kirchhoff_cuda_part.cu */
+moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t *isrc, const int64_t *irec,
+                    moho_kirchhoff **plan);
+moho_status kc_look(const moho_kirchhoff *k, cudaStream_t st, moho_kirchhoff_look what, int side, double *m);
 /* kirchhoff_cuda_illumination.cu */
 moho_status kc_illumination(const moho_kirchhoff *k, cudaStream_t st, const double *e, void *m);
 /* kirchhoff_cuda_plain.cu */

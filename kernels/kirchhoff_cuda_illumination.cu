@@ -56,6 +56,10 @@ __global__ void __launch_bounds__(THREADS)
     if ((uint64_t)t > (uint64_t)limit) continue;
     double w = (double)kc_pair(ws, kc_leg_at<R, PARTS>(legs + side * step, step * g.nside));
     if (g.aperture || g.offset.on) w *= kc_limits(g, kc_trace_of(g, s, r), place);
+    if (!e) { /* the number of traces */
+      sum += w != 0;
+      continue;
+    }
     int64_t k = t >> a.frac;
     double f = (double)(t & mask) * unit;
     sum += w * w * ((1 - f) * (1 - f) * e[k] + 2 * f * (1 - f) * next[k] + f * f * e[k + 1]);

@@ -5,7 +5,7 @@
 static void illuminate(const moho_kirchhoff *k, const kir_rows *r, int64_t patch, int64_t is, int64_t ir,
                        const double *e, int in, const double *w, double *sum)
 {
-  const double *next = e + k->nt + 1;
+  const double *next = e ? e + k->nt + 1 : NULL;
   for (int l = 0; l < L; l++) {
     int64_t at;
     double f;
@@ -15,6 +15,10 @@ static void illuminate(const moho_kirchhoff *k, const kir_rows *r, int64_t patch
       float part;
       if (!sample(k, r, patch, is, ir, l, &at, &part)) continue;
       f = (double)part;
+    }
+    if (!e) {
+      sum[l] += in == ALL || w[l] != 0;
+      continue;
     }
     double v = (1 - f) * (1 - f) * e[at] + 2 * f * (1 - f) * next[at] + f * f * e[at + 1];
     sum[l] += in == SOME ? w[l] * w[l] * v : v;
@@ -49,6 +53,35 @@ static void illumination(const moho_kirchhoff *k, const double *e, void *m, char
           else
             ((double *)m)[geo.at[l]] = sum[l];
         }
+    }
+  }
+}
+
+/* A table, looked at. */
+static void look_in(const moho_kirchhoff *k, moho_kirchhoff_look what, int64_t side, double *m, char *work)
+{
+  kir_rows rows = k->stored ? k->rows : own_rows(k, 1, &work);
+  for (int64_t p = 0; p < k->npatch; p++) {
+    kir_geo g;
+    const int64_t at = k->stored ? p * k->nside + side : 0;
+    moho_kir_geo(k, p, &g);
+    if (!k->stored) make_row(k, &g, p, side, &rows, at);
+    for (int l = 0; l < L; l++) {
+      double t, square = 0;
+      if (!g.in[l]) continue;
+      if (what == MOHO_KIRCHHOFF_TIMES) {
+        if (k->type == MOHO_F64)
+          t = (double)((int64_t *)rows.rel)[at * L + l] * 0x1p-40;
+        else
+          t = rows.base[at] + ldexp((double)((uint32_t *)rows.rel)[at * L + l], k->shift[p] - KIR_FRAC);
+        m[g.at[l]] = rows.ok && !(rows.ok[at] >> l & 1) ? NAN : t * k->dt + k->t0 / 2;
+        continue;
+      }
+      for (int i = 0; i < k->parts; i++) {
+        double w = k->type == MOHO_F64 ? ((double *)rows.w[i])[at * L + l] : (double)((float *)rows.w[i])[at * L + l];
+        square += w * w;
+      }
+      m[g.at[l]] = k->parts ? sqrt(square) : 1;
     }
   }
 }

@@ -50,6 +50,7 @@ struct kir_isa;
 
 struct moho_kirchhoff {
   const struct kir_isa *isa;
+  bool part;                            /* only the traces are its own                            */
   int lanes;
   moho_dtype type;
   moho_kirchhoff_mode mode;
@@ -132,6 +133,7 @@ typedef struct kir_isa {
   void (*adjoint64)(const moho_kirchhoff *k, const double *d, double alpha, bool add, double *m, char *work,
                     size_t slot, int threads);
   void (*illumination)(const moho_kirchhoff *k, const double *e, void *m, char *work, size_t slot, int threads);
+  void (*look)(const moho_kirchhoff *k, moho_kirchhoff_look what, int64_t side, double *m, char *work);
 } kir_isa;
 
 extern const kir_isa moho_kir_generic;

@@ -94,6 +94,7 @@ cuda_sources += %D%/cuda_host.cu
 cuda_sources += %D%/cuda_library.cu
 cuda_sources += %D%/kirchhoff_cuda.cu
 cuda_sources += %D%/kirchhoff_cuda_tables.cu
+cuda_sources += %D%/kirchhoff_cuda_part.cu
 cuda_sources += %D%/kirchhoff_cuda_weights.cu
 cuda_sources += %D%/kirchhoff_cuda_plain.cu
 cuda_sources += %D%/kirchhoff_cuda_illumination.cu

@@ -42,6 +42,7 @@ specs += %D%/kirchhoff_spec.lua
 specs += %D%/eikonal_spec.lua
 specs += %D%/examples_spec.lua
 specs += %D%/kirchhoff_weights_spec.lua
+specs += %D%/kirchhoff_survey_spec.lua
 specs += %D%/lift_spec.lua
 specs += %D%/lanes_spec.lua
 specs += %D%/lag_spec.lua

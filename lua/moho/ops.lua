@@ -100,6 +100,45 @@ method{ name = "operator:illumination", args = {}, returns = "array of A.dims, i
           "by it, a migration has about the amplitudes of the model; as M of a solver it is a preconditioner.",
         errors = "operators of other classes",
         call = core.op_illumination }
+method{ name = "operator:split", args = { { "options", "table", need = true, help = "{groups = n}, or {max_bytes = b}" } },
+        returns = "list of operators", errors = "more groups than sources; a limit that one source exceeds; a list of traces that is not in the order of its sources",
+        help = "Parts of a Kirchhoff operator by source: moho.vstack(K:split{groups = 5}) is K, whose tables, wavelet and amp_eps the parts share. The " ..
+          "first ns mod n groups get one source more. max_bytes: as few equal groups as keep model, data and work area of an application of each within it (bytes).",
+        call = function(K, options)
+          local given
+          for key, v in pairs(options) do
+            if key ~= "groups" and key ~= "max_bytes" then
+              schema.fail("operator:split", "unknown option '%s'%s", tostring(key), schema.suggest(tostring(key), { "groups", "max_bytes" }))
+            end
+            if given then schema.fail("operator:split", "expected {groups = n} or {max_bytes = b}, got both") end
+            if type(v) ~= "number" or not (v >= 1) or v ~= math.floor(v) or v > 2 ^ 53 then
+              schema.fail("operator:split", "argument '%s': expected a whole number of 1 or more, got %s", key, tostring(v))
+            end
+            given = key
+          end
+          if not given then schema.fail("operator:split", "expected {groups = n} or {max_bytes = b}") end
+          return core.op_split(K, options.groups, options.max_bytes)
+        end }
+
+local function look(what, returns, help)
+  local who = "operator:" .. what
+  method{ name = who, returns = returns, errors = "operators of other classes; a position that is not there",
+          args = { { "side", "string", need = true, choices = { "src", "rec" }, help = "source or receiver" },
+                   { "i", "integer", need = true, help = "which, from 1" } },
+          help = help, call = function(K, side, i) return core.op_look(K, who, what, side, i) end }
+end
+look("times", "f64 array of A.dims on the host (s)",
+  "The times of one position of a Kirchhoff operator at all image points, as its kernels use them (s); NaN: not reached.")
+look("angles", "f64 array of A.dims on the host (degrees)",
+  "The angles from the vertical of the rays of one position of a Kirchhoff operator, atan2(dT/dx, dT/dz) from its times' central differences (degrees): " ..
+    "2-D signed, in 3-D from 0 on.")
+look("weights", "f64 array of A.dims on the host",
+  "One position's part of the weights of a Kirchhoff operator: amplitude sqrt(2/vel) times the taper of its angle; 1 where it has none. A trace's weight is " ..
+    "the product of two, times cos(theta/2), times its apertures.")
+method{ name = "operator:fold", args = {}, returns = "array of A.dims, in its dtype, on its device", errors = "operators of other classes",
+        help = "The fold map of a Kirchhoff operator: the number of traces that reach each image point within the record with a weight that is not 0.",
+        call = function(K) return core.op_look(K, "operator:fold", "fold") end }
+
 method{ name = "operator:free", help = "Gives the operator's memory back at once (parts still used by other operators stay).", args = {}, returns = "nothing",
         call = core.op_free }
 

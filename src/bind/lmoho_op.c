@@ -483,6 +483,36 @@ static int made_of(lua_State *L, const char *who, moho_status (*make)(moho_op *a
   return 1;
 }
 
+/* op_split(A, groups or nil, max_bytes or nil): a list */
+static int op_split(lua_State *L)
+{
+  const char *who = "operator:split";
+  moho_op *a = lmoho_toop(L, 1, who, "self"), **part;
+  int64_t n;
+  lmoho_check(L, moho_op_split(a, (int64_t)luaL_optnumber(L, 2, 0), luaL_optnumber(L, 3, 0), &part, &n), who);
+  lua_createtable(L, (int)n, 0);
+  for (int64_t i = 0; i < n; i++) {
+    *lmoho_newop(L) = part[i];
+    lua_rawseti(L, -2, (int)i + 1);
+  }
+  free(part);
+  return 1;
+}
+
+/* op_look(A, who, what, side or nil, i) */
+static int op_look(lua_State *L)
+{
+  const char *who = luaL_checkstring(L, 2);
+  moho_op *a = lmoho_toop(L, 1, who, "self");
+  const char *side = luaL_optstring(L, 4, NULL);
+  moho_array **m = lmoho_newarray(L);
+  lmoho_origin(L);
+  moho_status st = moho_op_look(a, luaL_checkstring(L, 3), side, (int64_t)luaL_optnumber(L, 5, 1) - 1, m);
+  moho_array_origin(NULL);
+  lmoho_check(L, st, who);
+  return 1;
+}
+
 static int op_todense(lua_State *L) { return made_of(L, "operator:todense", moho_op_todense); }
 static int op_illumination(lua_State *L) { return made_of(L, "operator:illumination", moho_op_illumination); }
 
@@ -591,7 +621,7 @@ void lmoho_open_op(lua_State *L)
 {
   static const luaL_Reg f[] = {
     { "op_new", op_new }, { "op_classes", op_classes }, { "op_get", op_get }, { "op_apply", op_apply }, { "op_todense", op_todense }, { "op_dottest", op_dottest },
-    { "op_illumination", op_illumination },
+    { "op_illumination", op_illumination }, { "op_split", op_split }, { "op_look", op_look },
     { "op_tree", op_tree }, { "op_line", op_line }, { "op_free", op_free }, { "op_methods", op_methods }, { NULL, NULL },
   };
   static const luaL_Reg meta[] = {

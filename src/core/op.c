@@ -318,6 +318,22 @@ moho_status moho_op_illumination(moho_op *a, moho_array **out)
   return st;
 }
 
+moho_status moho_op_split(moho_op *a, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n)
+{
+  if (!a->cls->split)
+    return moho_fail(MOHO_EINVAL, "%s cannot be split; it is Kirchhoff operators that can", a->cls->title);
+  return a->cls->split(a, groups, max_bytes, parts, n);
+}
+
+moho_status moho_op_look(moho_op *a, const char *what, const char *side, int64_t i, moho_array **out)
+{
+  moho_lane *on;
+  if (!a->cls->look)
+    return moho_fail(MOHO_EINVAL, "%s has no %s; they are looked at in Kirchhoff operators", a->cls->title, what);
+  MOHO_TRY(moho_ctx_lane(a->dom_ctx, 0, &on));
+  return a->cls->look(a, on, what, side, i, out);
+}
+
 /* ---- print --------------------------------------------------------------------------- */
 
 static size_t append(char *buf, size_t size, size_t n, const char *text)

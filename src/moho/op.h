@@ -63,6 +63,10 @@ typedef struct moho_opclass {
   moho_status (*apply)(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
                        const moho_array *x, moho_array *y);      /* y (+)= alpha A x, contiguous       */
   moho_status (*illumination)(moho_op *op, moho_lane *on, moho_array *d);   /* NULL: not offered; diagonal of A'A, contiguous, of the model's type */
+  /* NULL: not offered. By groups, or as few as keep each within max_bytes; a list to free and a reference of each. */
+  moho_status (*split)(moho_op *op, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
+  /* NULL: not offered. What `what` names, of `side` ("src", "rec", or NULL) and its index from 0. */
+  moho_status (*look)(moho_op *op, moho_lane *on, const char *what, const char *side, int64_t i, moho_array **out);
   int (*child)(const moho_op *op, int i, const moho_op **c, moho_dir *dir);   /* 1 while there is an i-th */
   void (*describe)(const moho_op *op, char *buf, size_t size);   /* NULL, or more words for print      */
   void (*fini)(moho_op *op);                              /* what init made; parameters go by themselves */
@@ -115,6 +119,8 @@ MOHO_API moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho
                                    const moho_array *x, moho_array *y);
 MOHO_API moho_status moho_op_todense(moho_op *a, moho_array **m);
 MOHO_API moho_status moho_op_illumination(moho_op *a, moho_array **d);          /* diagonal of A.H A, of classes that offer it */
+MOHO_API moho_status moho_op_split(moho_op *a, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
+MOHO_API moho_status moho_op_look(moho_op *a, const char *what, const char *side, int64_t i, moho_array **out);
 /* |<Au, v> - <u, A'v>| over ||Au|| ||v|| with v = Au/||Au|| + noise, and the same from the other side; the larger. */
 typedef struct moho_dot { double error, tol; moho_scalar fwd, adj; } moho_dot;
 MOHO_API moho_status moho_op_dottest(moho_op *a, uint64_t seed, double tol, moho_dot *d);

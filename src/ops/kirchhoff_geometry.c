@@ -101,5 +101,7 @@ moho_status moho_kirchhoff_geometry(kirchhoff *k, kirchhoff_making *m)
   MOHO_TRY(moho_survey_positions("recs", k->y ? 3 : 2, k->recs, &m->rec, &d->nr));
   d->src = moho_array_data(m->src), d->rec = moho_array_data(m->rec);
   MOHO_TRY(read_traces(k, m));
+  k->nsrc = d->ns, k->nrec = d->nr;
+  memcpy(k->h, d->d, sizeof k->h);
   return read_aperture(k, d);
 }

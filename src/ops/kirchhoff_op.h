@@ -6,7 +6,8 @@
 #include "ops/leaf.h"
 #include "ops/survey.h"
 
-typedef struct kirchhoff {
+typedef struct kirchhoff kirchhoff;
+struct kirchhoff {
   moho_op op;
   /* parameters */
   moho_array *z, *x, *y, *t, *srcs, *recs, *vel, *wav;
@@ -23,8 +24,11 @@ typedef struct kirchhoff {
   double *w;                            /* the wavelet, filtered                           */
   double spike;                         /* its value                                       */
   int64_t shift;                        /* samples it moves the data by                    */
-  int64_t ntraces, nt, ni;
-} kirchhoff;
+  int64_t ntraces, nt, ni, nsrc, nrec;
+  double h[3];                          /* steps along y, x, z                             */
+  moho_array *isrc, *irec;              /* of a list of traces, from 0                     */
+  kirchhoff *whole;                     /* of a part: who owns what it shares              */
+};
 
 /* While the operator is made: the description, and the host arrays that it points into. */
 typedef struct kirchhoff_making {
@@ -45,6 +49,10 @@ moho_status moho_kirchhoff_table(const kirchhoff *k, const char *name, const cha
 moho_status moho_kirchhoff_weights(kirchhoff *k, kirchhoff_making *m);
 /* ops/kirchhoff_wavelet.c: the convolution, or the spike. */
 moho_status moho_kirchhoff_wavelet(kirchhoff *k);
+/* ops/kirchhoff_split.c, kirchhoff_look.c: the class's functions. */
+moho_status moho_kirchhoff_split(moho_op *op, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
+moho_status moho_kirchhoff_look_in(moho_op *op, moho_lane *on, const char *what, const char *side, int64_t i,
+                                   moho_array **out);
 /* Energies e (2, nt+1) of spikes after convolution: e[0, k] of one at sample k, e[1, k] the product with one at k+1. */
 void moho_kirchhoff_energies(const kirchhoff *k, double *e);
 

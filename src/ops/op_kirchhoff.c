@@ -28,7 +28,8 @@ static moho_status kirchhoff_init(moho_op *op)
     return moho_fail(MOHO_ENODEV, "no Kirchhoff kernels on %s; use device = \"cpu\"", op->dom_ctx->name);
   moho_status st = make(k, &m);
   moho_array_unref(m.src), moho_array_unref(m.rec);
-  moho_array_unref(m.isrc), moho_array_unref(m.irec);
+  if (st) moho_array_unref(m.isrc), moho_array_unref(m.irec);
+  else k->isrc = m.isrc, k->irec = m.irec;
   moho_array_unref(m.vel);
   for (int i = 0; i < 2; i++) moho_array_unref(m.trav[i]), moho_array_unref(m.amp[i]);
   return st;
@@ -106,6 +107,7 @@ static void kirchhoff_describe(const moho_op *op, char *buf, size_t size)
   const kirchhoff *k = (const kirchhoff *)op;
   char times[64] = "times on the fly", aperture[240] = "";
   size_t bytes = kernels(op)->table_bytes(k->plan);
+  if (k->whole) snprintf(aperture, sizeof aperture, ", a part");
   if (bytes) snprintf(times, sizeof times, "tables %.1f MiB", (double)bytes / (1 << 20));
   print_limit(aperture, sizeof aperture, "angles", &k->angleaperture);
   print_limit(aperture, sizeof aperture,
@@ -119,6 +121,11 @@ static void kirchhoff_fini(moho_op *op)
 {
   kirchhoff *k = (kirchhoff *)op;
   if (k->plan) kernels(op)->free(k->plan);
+  moho_array_unref(k->isrc), moho_array_unref(k->irec);
+  if (k->whole) { /* the rest is the whole's */
+    moho_op_unref(&k->whole->op);
+    return;
+  }
   if (k->conv) op->dom_ctx->be->k->fft->conv_free(k->conv);
   free(k->w);
 }
@@ -196,6 +203,8 @@ const moho_opclass moho_op_kirchhoff_class = {
     .work = kirchhoff_work,
     .apply = kirchhoff_apply,
     .illumination = kirchhoff_illumination,
+    .split = moho_kirchhoff_split,
+    .look = moho_kirchhoff_look_in,
     .describe = kirchhoff_describe,
     .fini = kirchhoff_fini,
 };
