@@ -86,7 +86,7 @@ describe("eikonal", function()
       it("is of second order, also from positions off the nodes", function()
         for name, place in pairs(places) do
           local e = {}
-          for i, h in ipairs(memcheck and { 80, 40 } or { 40, 20, 10 }) do
+          for i, h in ipairs(memcheck and { 100, 50 } or { 40, 20, 10 }) do
             local o = section(h)
             o.g, o.srcs = { 0.35, 0.6 }, { place }
             local got, want = solve(o, { device = device, tol = 1e-13 })
