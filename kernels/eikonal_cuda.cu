@@ -1,8 +1,8 @@
 /* The eikonal solver on CUDA: as on the CPU, tile by tile, and compiled without fused multiply-adds, so that the bits are the same.
 
    A block sweeps one tile of one position in shared memory, a thread for each line along z. Lines start one step after another, so
-   that in every step a diagonal of the tile is worked on. A launch does one diagonal of tiles for all positions of a batch; tiles that
-   need no sweep end at once. The host looks after each sweep whether any is left. */
+   that in every step a diagonal of the tile is worked on. A launch does one diagonal of tiles for all positions of a batch, where any
+   position's window has some; tiles that need no sweep end at once. The host looks after each sweep whether any is left. */
 #include <math.h>
 #include <string.h>
 #include "cuda_host.h"
@@ -113,21 +113,23 @@ __device__ static int sweep_tile(const batch &b, const moho_eikonal_source &src,
   at.x[1] = (double)x * b.g.d[1] + (b.g.o[1] - src.at[1]);
   double across = at.x[0] * at.x[0] + at.x[1] * at.x[1], shift = b.g.o[2] - src.at[2];
   auto place = [&](int l) { return bz ? hi[2] - 1 - l : l; };
+  /* what comes from global memory is asked for a step ahead */
   double next = 0;
+  int next_own = 0;
+  if (mine && threadIdx.x == 0) next = slow2[row + place(0)], next_own = SECOND ? stencil[row + place(0)] : 0;
   for (int i = 0; i < S::STEPS; i++) {
-    int l = i - j - k;
+    int l = i - j - k, own = next_own;
     bool on = mine && l >= 0 && l < hi[2];
     double s2 = next;
-    if (mine && l + 1 >= 0 && l + 1 < hi[2]) next = slow2[row + place(l + 1)];
-    if (i == 0 && on) s2 = slow2[row + place(0)];
+    if (mine && l + 1 >= 0 && l + 1 < hi[2]) next = slow2[row + place(l + 1)], next_own = SECOND ? stencil[row + place(l + 1)] : 0;
     int kz = place(l);
-    if (on && !in_box(src, y, x, lo[2] + kz) && (!SECOND || !EIK_AGAINST(ND, stencil[row + kz], sweep))) {
+    if (on && !in_box(src, y, x, lo[2] + kz) && (!SECOND || !EIK_AGAINST(ND, own, sweep))) {
       at.x[2] = (double)(lo[2] + kz) * b.g.d[2] + shift;
       at.r2 = across + at.x[2] * at.x[2];
       at.f = s2 * scale * at.r2;
       double old = line[kz], now;
       if (SECOND) {
-        int own = stencil[row + kz], after = own;
+        int after = own;
         now = eik_more(eik_second(ND, 1, &at, b.g.d, b.ih, line + kz, step, &after), least);
         if (after != own) stencil[row + kz] = (uint16_t)after;
       } else now = eik_less(eik_first(ND, 1, &at, b.g.d, b.ih, line + kz, step, NULL), old);
@@ -293,10 +295,29 @@ template <int ND> __global__ void give_kernel(batch b, results r)
 
 static dim3 over(int64_t items, int64_t n) { return dim3((unsigned)((items + THREADS - 1) / THREADS), (unsigned)n); }
 
-template <int ND, bool SECOND> static moho_status sweep_all(const batch &b, int64_t reach, cudaStream_t st, int64_t sweep)
+/* The diagonals that the windows have tiles on. */
+static void diagonals_of(const batch &b, const moho_eikonal_source *source, int64_t reach, int64_t sweep, int64_t *first, int64_t *last)
 {
-  const int64_t diagonals = eik_diagonals(&b.tiles), free_tiles = b.tiles.count[0] * b.tiles.count[1];
-  for (int64_t d = 0; d < diagonals; d++) {
+  *first = eik_diagonals(&b.tiles), *last = -1;
+  for (int64_t i = 0; i < b.n; i++) {
+    int64_t lo[3], hi[3], from = 0, to = 0;
+    eik_window(&b.g, &b.tiles, source + i, reach, lo, hi);
+    for (int k = 0; k < 3; k++) {
+      const int64_t end = b.tiles.count[k] - 1;
+      from += eik_backward(sweep, k) ? end - hi[k] : lo[k], to += eik_backward(sweep, k) ? end - lo[k] : hi[k];
+    }
+    if (from < *first) *first = from;
+    if (to > *last) *last = to;
+  }
+}
+
+template <int ND, bool SECOND>
+static moho_status sweep_all(const batch &b, const moho_eikonal_source *source, int64_t reach, cudaStream_t st, int64_t sweep)
+{
+  const int64_t free_tiles = b.tiles.count[0] * b.tiles.count[1];
+  int64_t first, last;
+  diagonals_of(b, source, reach, sweep, &first, &last);
+  for (int64_t d = first; d <= last; d++) {
     sweep_kernel<ND, SECOND><<<dim3((unsigned)free_tiles, (unsigned)b.n), shape<ND>::LINES, 0, st>>>(b, reach, sweep, d);
     CUDA_LAUNCHED("eikonal sweep");
   }
@@ -315,7 +336,7 @@ static moho_status pending(const batch &b, int64_t reach, cudaStream_t st, int *
 }
 
 /* Sweeps until no tile of the windows is left: the number of sweeps, -1 when there were too many. */
-template <int ND, bool SECOND> static moho_status settle(const batch &b, int64_t reach, cudaStream_t st, int64_t niter, int64_t *sweeps)
+template <int ND, bool SECOND> static moho_status settle(const batch &b, const moho_eikonal_source *source, int64_t reach, cudaStream_t st, int64_t niter, int64_t *sweeps)
 {
   int left;
   for (int64_t n = 0;; n++) {
@@ -326,18 +347,18 @@ template <int ND, bool SECOND> static moho_status settle(const batch &b, int64_t
     }
     if (moho_stopped()) return moho_fail(MOHO_ESTOP, "interrupted");
     CUDA_TRY(cudaMemsetAsync(b.change, 0, (size_t)b.n * sizeof *b.change, st));
-    MOHO_TRY((sweep_all<ND, SECOND>(b, reach, st, n)));
+    MOHO_TRY((sweep_all<ND, SECOND>(b, source, reach, st, n)));
   }
 }
 
 /* Windows one after another; *ended is false when there were too many sweeps. n: the most sweeps of each window so far. */
-template <int ND, bool SECOND> static moho_status stage(const batch &b, cudaStream_t st, int64_t niter, int64_t *n, bool *ended)
+template <int ND, bool SECOND> static moho_status stage(const batch &b, const moho_eikonal_source *source, cudaStream_t st, int64_t niter, int64_t *n, bool *ended)
 {
   const int levels = eik_levels(&b.g, SECOND);
   *ended = true;
   for (int i = 0; i < levels && *ended; i++) {
     int64_t sweeps = 0;
-    MOHO_TRY((settle<ND, SECOND>(b, eik_reach(SECOND, i), st, niter, &sweeps)));
+    MOHO_TRY((settle<ND, SECOND>(b, source, eik_reach(SECOND, i), st, niter, &sweeps)));
     *ended = sweeps >= 0;
     if (sweeps > n[i]) n[i] = sweeps;
   }
@@ -361,18 +382,19 @@ static moho_status find_failed(const batch &b, cudaStream_t st, int64_t first, m
   return MOHO_OK;
 }
 
-template <int ND> static moho_status solve_batch(const batch &b, cudaStream_t st, int64_t niter, int64_t first, const results &r, moho_eikonal_sweeps *s)
+template <int ND>
+static moho_status solve_batch(const batch &b, const moho_eikonal_source *source, cudaStream_t st, int64_t niter, int64_t first, const results &r, moho_eikonal_sweeps *s)
 {
   bool ended;
   clear_kernel<<<over(b.nodes, b.n), THREADS, 0, st>>>(b);
   CUDA_LAUNCHED("eikonal clear");
   start_kernel<<<(unsigned)((b.n + THREADS - 1) / THREADS), THREADS, 0, st>>>(b);
   CUDA_LAUNCHED("eikonal start");
-  MOHO_TRY((stage<ND, false>(b, st, niter, s->n[0], &ended)));
+  MOHO_TRY((stage<ND, false>(b, source, st, niter, s->n[0], &ended)));
   if (!ended) return find_failed(b, st, first, s);
   stencil_kernel<ND><<<over(b.nodes, b.n), THREADS, 0, st>>>(b);
   CUDA_LAUNCHED("eikonal stencil");
-  MOHO_TRY((stage<ND, true>(b, st, niter, s->n[1], &ended)));
+  MOHO_TRY((stage<ND, true>(b, source, st, niter, s->n[1], &ended)));
   if (!ended) return find_failed(b, st, first, s);
   give_kernel<ND><<<over(b.nodes, b.n), THREADS, 0, st>>>(b, r);
   CUDA_LAUNCHED("eikonal results");
@@ -419,7 +441,8 @@ static moho_status cuda_eikonal_solve(moho_lane *on, const moho_eikonal_run *r, 
       else to.wide[k] = (double *)out[k] + first * b.nodes;
     }
     CUDA_TRY(cudaMemcpyAsync((void *)b.source, r->source + first, (size_t)b.n * sizeof *r->source, cudaMemcpyHostToDevice, st));
-    MOHO_TRY((r->g.nd == 2 ? solve_batch<2>(b, st, r->niter, first, to, s) : solve_batch<3>(b, st, r->niter, first, to, s)));
+    const moho_eikonal_source *source = r->source + first;
+    MOHO_TRY((r->g.nd == 2 ? solve_batch<2>(b, source, st, r->niter, first, to, s) : solve_batch<3>(b, source, st, r->niter, first, to, s)));
     CUDA_TRY(cudaStreamSynchronize(st));
   }
   return MOHO_OK;
