@@ -25,6 +25,7 @@ lua_modules += lua/moho/solvers_call.lua
 lua_modules += lua/moho/inversion.lua
 lua_modules += lua/moho/solvers_show.lua
 lua_modules += lua/moho/io.lua
+lua_modules += lua/moho/rsf.lua
 lua_modules += lua/moho/provenance.lua
 lua_modules += lua/moho/options.lua
 lua_modules += lua/moho/log.lua

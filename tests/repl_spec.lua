@@ -174,8 +174,13 @@ describe("on a terminal", function()
 
   describe("the session", function()
     test("has the last results", function()
-      talk { P, "send 11\\n", "expect 11\\r\\n", P, "send 22\\n", P, "send 33;\\n", P, "send {_, _1, _2}\\n", "expect table", P,
+      talk { P, "send 11\\n", "expect 11\\r\\n", P, "send 22\\n", P, "send 33;\\n", P, "send {_, _1, _2}\\n", "expect { 33, 22, 11 }\\r\\n", P,
         "send unpack(_)\\n", "expect 33\\t22\\t11\\r\\n", P, D, "exit 0" }
+    end)
+    test("shows tables on a line", function()
+      talk { P, "send {1, 'a', x = {2, {3}}, [true] = {}}\\n", "expect { 1, \"a\", [true] = {}, x = { 2, {...} } }\\r\\n", P,
+        "send t = {} for i = 1, 100 do t[i] = i end\\n", P, "send t\\n", "expect 11, 12, ... (100 in all) }\\r\\n", P,
+        "send t = {} t.t = t\\n", P, "send t\\n", "expect { t = { t = {...} } }", P, "send {}\\n", "expect {}", P, D, "exit 0" }
     end)
     test("tells how long a slow command took", function()
       talk { P, "send require'moho.host'.sleep(0.7)\\n", "expect (0.7", "expect  s)", P, "send 1\\n", "refuse  s)", P, D, "exit 0" }

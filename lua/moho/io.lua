@@ -1,5 +1,6 @@
 -- Files: moho.read and moho.write by suffix, HDF5 files as objects, what is in a SEG-Y file.
 local core = require "moho.core"
+local rsf = require "moho.rsf"
 local schema = require "moho.schema"
 
 -- ---- options ---------------------------------------------------------------------
@@ -223,11 +224,11 @@ segy.header = schema.fn{
 -- ---- by suffix -----------------------------------------------------------------------
 local formats = {
   h5 = "h5", hdf5 = "h5", npy = "npy", npz = "npz", sgy = "segy", segy = "segy",
-  bin = "raw", raw = "raw", dat = "raw",
+  bin = "raw", raw = "raw", dat = "raw", rsf = "rsf",
 }
-local suffixes = { "h5", "hdf5", "npy", "npz", "sgy", "segy", "bin", "raw", "dat" }
-local later = { su = true, rsf = true }
-local names = { h5 = "HDF5 files", npy = ".npy files", npz = ".npz files", segy = "SEG-Y files", raw = "raw binary files" }
+local suffixes = { "h5", "hdf5", "npy", "npz", "sgy", "segy", "rsf", "bin", "raw", "dat" }
+local later = { su = true }
+local names = { h5 = "HDF5 files", npy = ".npy files", npz = ".npz files", segy = "SEG-Y files", rsf = "RSF files", raw = "raw binary files" }
 
 local function format_of(who, path)
   local suffix = path:match("%.([^./]+)$")
@@ -293,6 +294,11 @@ function readers.raw(path, o)
   return finish(core.raw_read("read", path, o.dtype, o.shape, o.offset or 0, o.endian == "big"), o)
 end
 
+function readers.rsf(path, o)
+  o = check("read", o, { "dtype", "device" }, names.rsf)
+  return finish(rsf.read("read", path), o)
+end
+
 function writers.h5(path, value, o)
   o = check("write", o, { "path", "chunk", "deflate", "append" }, names.h5)
   local f = core.h5_open("write", path, o.append and "a" or "w")
@@ -327,6 +333,12 @@ function writers.raw(path, value, o)
   core.raw_write("write", path, value)
 end
 
+function writers.rsf(path, value, o)
+  check("write", o, {}, names.rsf)
+  need_array(path, value)
+  rsf.write("write", path, value)
+end
+
 function writers.segy(path)
   schema.fail("write", "%s: SEG-Y can be read, not written; write .h5 (keeps sampling and attributes), .npy or .bin", path)
 end
@@ -338,6 +350,7 @@ local read = schema.fn{
     .. "  .npy           C or Fortran order, any byte order; without axes a number\n"
     .. "  .npz           path (\"name\" of an array; may be left out when there is one); stored or deflated, as .npy\n"
     .. "  .sgy .segy     first, count: a range of traces; gives f32 (traces, samples) with sampling in its axes\n"
+    .. "  .rsf           Madagascar: native, xdr or ascii values, in a file of their own or behind the text; n1 is the last axis\n"
     .. "  .bin .raw .dat  shape (needed), dtype (f32), offset (bytes), endian (\"little\", \"big\"): the file must hold just that\n"
     .. "For all: dtype (converts; for raw files: what is in the file), device.",
   args = { { "path", "string", need = true, help = "file name" }, { "options", "table", help = "see above; absent: all of it, as it is" } },
@@ -351,6 +364,7 @@ local write = schema.fn{
   help = "Writes an array to a file by its suffix. The file appears whole, by rename.\n"
     .. "  .h5 .hdf5      path (\"/data\"), chunk, deflate, append (true: keeps what is in the file); sampling (axes) goes along\n"
     .. "  .npy           version 1, C order\n"
+    .. "  .rsf           Madagascar: the text, and the values in NAME.rsf@; sampling (axes) goes along\n"
     .. "  .bin .raw .dat  the values, little endian",
   args = { { "path", "string", need = true, help = "file name" },
     { "value", "any", need = true, help = "array; for HDF5 also number or string" }, { "options", "table", help = "see above; absent: none" } },

@@ -36,7 +36,8 @@ local function compile(text)
   local f, err = loadstring("return " .. expr, CHUNK)
   if f then
     -- Not `return f()`: a tail call loses the frame, and nils at the end are lost.
-    local packed = loadstring("return (...)(" .. expr .. "\n)", CHUNK)
+    -- The line feed is for a comment at the end; without need it would put errors on the next line.
+    local packed = loadstring("return (...)(" .. expr .. ")", CHUNK) or loadstring("return (...)(" .. expr .. "\n)", CHUNK)
     if packed then return function() return packed(count) end, not shut end
     return function() return count(f()) end, false      -- "x; -- comment"
   end
@@ -53,6 +54,28 @@ local function quote(s)
   return '"' .. s:gsub('[%c\\"]', function(c) return escapes[c] or ("\\%03d"):format(c:byte()) end) .. '"'
 end
 
+-- A table without a metatable on one line: { 1, 2, name = "x", ... }; tables inside it to a depth of two.
+local MOST, WIDE = 12, 200
+local function inline(v, depth)
+  if type(v) == "string" then return quote(#v > 60 and v:sub(1, 57) .. "..." or v) end
+  if type(v) ~= "table" or getmetatable(v) then return tostring(v) end
+  if depth == 0 then return next(v) == nil and "{}" or "{...}" end
+  local out, n, names = {}, #v, {}
+  for i = 1, math.min(n, MOST) do out[i] = inline(v[i], depth - 1) end
+  local rest = n > MOST and ("... (%d in all)"):format(n) or nil
+  out[#out + 1] = rest
+  for k in pairs(v) do if not (type(k) == "number" and k >= 1 and k <= n and k % 1 == 0) then names[#names + 1] = k end end
+  table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
+  for i, k in ipairs(names) do
+    if i > 2 * MOST then out[#out + 1] = ("... (%d names)"):format(#names) break end
+    local key = type(k) == "string" and k:match("^[%a_][%w_]*$") and k or "[" .. inline(k, 0) .. "]"
+    out[#out + 1] = key .. " = " .. inline(v[k], depth - 1)
+  end
+  local line = table.concat(out, ", ")
+  if #line > WIDE and depth > 1 then return inline(v, depth - 1) end
+  return #out == 0 and "{}" or "{ " .. line .. " }"
+end
+
 --- One line for values that have one; arrays and operators through print, which shows their block.
 local function show(n, ...)
   local line = {}
@@ -63,7 +86,7 @@ local function show(n, ...)
       print(v)
       line = {}
     else
-      line[#line + 1] = type(v) == "string" and quote(v) or tostring(v)
+      line[#line + 1] = type(v) == "string" and quote(v) or inline(v, 2)
     end
   end
   if line[1] then print(table.concat(line, "\t")) end
