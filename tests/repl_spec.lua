@@ -147,7 +147,7 @@ describe("on a terminal", function()
     end)
     test("can be dropped", function() talk { P, block, C, P, "send b == nil\\n", "expect true\\r\\n", P, D, "exit 0" } end)
     test("may stand in a line, and hold control characters", function()
-      talk { P, "send x = 1\\e[200~2\\x03\\x01\\e[201~3\\n", P, "send x\\n", "refuse 13", "expect 1", P, D, "exit 0" }
+      talk { P, "send x = 1\\e[200~2\\x01\\x07\\e[201~3\\n", P, "send x\\n", "expect 123\\r\\n", P, D, "exit 0" }
       talk { P, "send y = 'a\\e[200~\\x07b\\e[201~c'\\n", P, "send y\\n", 'expect "abc"', P, D, "exit 0" }
     end)
     test("without marks is lines that are typed", function()
@@ -212,11 +212,11 @@ describe("on a terminal", function()
       program.write("conf2/moho/init.lua", "error 'oops'")
       talk { env = "XDG_CONFIG_HOME=" .. dir .. "/conf2", "expect oops", P, D, "exit 0" }
     end)
-    test("is coloured on a terminal, unless NO_COLOR says no", function()
-      talk { "expect \\e[1;32mmoho> ", "send error 'no'\\n", "expect \\e[31mprompt:1: no\\e[0m", P, D, "exit 0" }
-      talk { env = "NO_COLOR=1", "refuse \\e[1;32m", P, "send error 'no'\\n", "refuse \\e[31m", "expect prompt:1: no\\r\\n", P, D, "exit 0" }
+    test("shows errors in red on a terminal, unless NO_COLOR says no", function()
+      talk { P, "send error 'no'\\n", "expect \\e[31mprompt:1: no\\e[0m", P, D, "exit 0" }
+      talk { env = "NO_COLOR=1", P, "send error 'no'\\n", "refuse \\e[31m", "expect prompt:1: no\\r\\n", P, D, "exit 0" }
       talk { args = { "-q", "--color=never" }, P, "send error 'no'\\n", "refuse \\e[31m", "expect prompt:1: no\\r\\n", P, D, "exit 0" }
-      talk { env = "MOHO_COLOR=never", "refuse \\e[1;32m", P, D, "exit 0" }
+      talk { env = "MOHO_COLOR=never", P, "send error 'no'\\n", "refuse \\e[31m", "expect prompt:1: no\\r\\n", P, D, "exit 0" }
     end)
     test("fits help into 60 columns", function()
       talk { "size 24 60", P, "send help 'ricker'\\n", P, D, "exit 0" }

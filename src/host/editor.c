@@ -21,8 +21,8 @@
 static struct {
   EditLine *el;
   History *hist;
-  bool pastes; /* the terminal marks pasted text */
-  char prompt[256];
+  bool pastes; /* the terminal knows escape sequences: it marks pasted text */
+  const char *prompt;
   editor_complete complete;
   void *user;
 } editor;
@@ -39,7 +39,7 @@ static void on_resize(int sig)
 static char *prompt_of(EditLine *el)
 {
   (void)el;
-  return editor.prompt;
+  return (char *)editor.prompt;
 }
 
 /* One byte, -1 when a signal came, -2 at the end. The signals are let in only while waiting, so that none is missed. */
@@ -141,6 +141,13 @@ static unsigned char paste(EditLine *el, int key)
   return CC_EOF; /* a signal, or the end, in the middle */
 }
 
+/* The end of a paste that a Ctrl-C in it has cut off. */
+static unsigned char paste_end(EditLine *el, int key)
+{
+  (void)el, (void)key;
+  return CC_NORM;
+}
+
 static void mark_pastes(bool on)
 {
   if (!editor.pastes) return;
@@ -163,13 +170,8 @@ static unsigned char complete(EditLine *el, int key)
   editor.complete(editor.user, before, &insert, &list);
   if (insert && *insert && el_insertstr(el, insert) == 0) done = CC_REFRESH;
   if (list && *list) {
-    const LineInfoW *now = el_wline(el);
-    int back = (int)(now->cursor - now->lastchar);
-    el_cursor(el, -back); /* the list comes below the whole line */
-    el_set(el, EL_REFRESH);
-    printf("\n%s\n", list);
+    printf(editor.pastes ? "\n\033[J%s\n" : "\n%s\n", list); /* what is left of a line in several rows goes */
     fflush(stdout);
-    el_cursor(el, back);
     done = CC_REDISPLAY;
   }
   free(before);
@@ -216,7 +218,7 @@ bool editor_open(editor_complete f, void *user)
   editor.user = user;
   editor.pastes = !plain_terminal();
   editor.hist = history_open(history_path(path, sizeof path));
-  el_set(el, EL_PROMPT_ESC, prompt_of, '\1');
+  el_set(el, EL_PROMPT, prompt_of);
   el_set(el, EL_EDITOR, "emacs");
   el_set(el, EL_SIGNAL, 0);
   el_set(el, EL_GETCFN, get_char);
@@ -227,17 +229,16 @@ bool editor_open(editor_complete f, void *user)
   el_set(el, EL_BIND, "^I", "moho-complete", NULL);
   el_set(el, EL_ADDFN, "moho-paste", "pasted text", paste);
   el_set(el, EL_BIND, "\\e[200~", "moho-paste", NULL);
+  el_set(el, EL_ADDFN, "moho-paste-end", "end of pasted text", paste_end);
+  el_set(el, EL_BIND, "\\e[201~", "moho-paste-end", NULL);
   el_source(el, NULL); /* ~/.editrc                          */
   return true;
 }
 
-char *editor_read(const char *prompt, const char *colour)
+char *editor_read(const char *prompt)
 {
   int n = 0;
-  if (colour)
-    snprintf(editor.prompt, sizeof editor.prompt, "\1%s\1%s\1\033[0m\1", colour, prompt);
-  else
-    snprintf(editor.prompt, sizeof editor.prompt, "%s", prompt);
+  editor.prompt = prompt;
   el_set(editor.el, EL_PREP_TERM, 1); /* before the prompt shows: a Ctrl-D at once must not reach a cooked terminal */
   mark_pastes(true);
   const char *s = el_gets(editor.el, &n);

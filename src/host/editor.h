@@ -11,8 +11,8 @@ typedef void (*editor_complete)(void *user, const char *before, char **insert, c
 /* False when the terminal can't be edited on. */
 bool editor_open(editor_complete f, void *user);
 /* The line without its end, from malloc; NULL at the end of the input or when a signal came. A pasted block is one line
-   with line feeds in it. `prompt` is shown in `colour` (an escape sequence) when that is not NULL. */
-char *editor_read(const char *prompt, const char *colour);
+   with line feeds in it. */
+char *editor_read(const char *prompt);
 /* Into the history; a command of several lines is one entry. */
 void editor_remember(const char *command);
 /* The terminal as it was. */

@@ -57,7 +57,7 @@ static int host_completer(lua_State *L)
 static int read_edited(lua_State *L, const char *prompt)
 {
   host.L = L;
-  char *line = editor_read(prompt, terminal_colour(stdout) ? "\033[1;32m" : NULL);
+  char *line = editor_read(prompt);
   if (!line) return 0;
   lua_pushstring(L, line);
   free(line);
