@@ -3,6 +3,7 @@ examplesdir = $(pkgdatadir)/examples
 dist_examples_DATA =
 dist_examples_DATA += %D%/lsm.lua
 dist_examples_DATA += %D%/stack_migration.lua
+dist_examples_DATA += %D%/four_ways.lua
 dist_examples_DATA += %D%/deconvolution.lua
 dist_examples_DATA += %D%/poststack.lua
 dist_examples_DATA += %D%/interpolation_fk.lua

@@ -21,6 +21,7 @@ EXTRA_DIST += %D%/bench_ops.lua %D%/bench_ops.py
 EXTRA_DIST += %D%/bench_eikonal.lua %D%/bench_eikonal.py
 EXTRA_DIST += %D%/bench_arrays.lua %D%/bench_arrays.py
 EXTRA_DIST += %D%/bench_lift.lua
+EXTRA_DIST += %D%/bench_four_ways.py
 EXTRA_DIST += %D%/bench_sweep.lua
 
 # "N passed, N failed, N skipped" of the last run.

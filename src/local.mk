@@ -132,6 +132,7 @@ libmoho_la_SOURCES += %D%/io/h5.h
 libmoho_la_SOURCES += %D%/io/hdf5.c
 libmoho_la_SOURCES += %D%/io/provenance.c
 libmoho_la_SOURCES += %D%/io/hdf5_data.c
+libmoho_la_SOURCES += %D%/io/hdf5_part.c
 libmoho_la_SOURCES += %D%/io/hdf5_attr.c
 libmoho_la_SOURCES += %D%/io/hdf5_table.c
 libmoho_la_SOURCES += %D%/io/hdf5_driver.c

@@ -388,3 +388,92 @@ describe("a failure within a group", function()
     assert.matches("call 2\n$", out)
   end)
 end)
+
+describe("data in a file", function()
+  local dir
+  setup(function() dir = program.enter() end)
+  teardown(program.leave)
+  local rows, n = { 2, 5, 1, 3 }, 6
+
+  -- groups whose data are (rows, 4), on the CPU or lifted
+  local function survey(t, where)
+    local list = {}
+    for i, m in ipairs(rows) do
+      local A = moho.matrix{ A = normal({ 4 * m, n }, t, i), dtype = t, device = where or "cpu" }
+      local R = moho.identity{ dims = { m, 4 }, dtype = t, device = where or "cpu" }
+      list[i] = where and moho.lift({ m, 4 }, { device = where }).H * R * A * moho.lift({ n }, { device = where }) or R * A
+    end
+    return moho.vstack(list)
+  end
+
+  it("is written and read group by group", function()
+    for _, where in ipairs{ false, device or nil } do
+      for _, t in ipairs(dtypes) do
+        local A = survey(t, where)
+        assert.same({ 11, 4 }, A.dimsd)
+        local x, path = normal({ n }, t, 9), dir .. "/survey.h5"
+        local f = moho.h5.open(path, "w")
+        A:forward_to(x, f, "/shots/data")
+        A:forward_to(x * 2, f, "/shots/data")               -- again, in place
+        f:close()
+        f = moho.h5.open(path)
+        local d = f:read "/shots/data"
+        assert.equal(t, d.dtype)
+        close(A * (x * 2), d, t)
+        close(A.H * d, A:adjoint_from(f, "/shots/data"), t)
+        f:close()
+      end
+    end
+  end)
+
+  it("is asked for in words", function()
+    local A = survey "f32"
+    local f = moho.h5.open(dir .. "/other.h5", "w")
+    f:write("/small", normal({ 11, 3 }, "f32", 1))
+    fails("operator:forward_to: expected a vstack of groups, got BlockDiag", function() moho.blockdiag{ A, A }:forward_to(normal({ 12 }, "f32", 1), f, "/d") end)
+    fails("operator:forward_to: operator 2 gives data %(1, 2%), the stack %(7%)", function()
+      moho.vstack{ matrix(3, 2, "f32", 1, "cpu"), moho.identity{ dims = { 1, 2 }, dtype = "f32", device = "cpu" } * matrix(2, 2, "f32", 1, "cpu"), matrix(2, 2, "f32", 1, "cpu") }
+        :forward_to(normal({ 2 }, "f32", 1), f, "/d")
+    end)
+    fails("'shape': '/small' is there already, %(11, 3%), not %(11, 4%)", function() A:forward_to(normal({ n }, "f32", 1), f, "/small") end)
+    fails("operator:adjoint_from", function() A:adjoint_from(3, "/small") end)
+    fails("no 'none' in", function() A:adjoint_from(f, "/none") end)
+    f:close()
+  end)
+
+  it("may be written in parts: places, shapes, types", function()
+    local f = moho.h5.open(dir .. "/parts.h5", "w")
+    local a, b = normal({ 3, 5 }, "f64", 1), normal({ 2, 4 }, "f32", 2)
+    f:write("/a", a)
+    f:write("/a", b, { start = { 2, 1 } })                  -- converted to what the dataset holds
+    f:write("/new", b, { start = { 1, 3 }, shape = { 3, 7 }, chunk = { 2, 3 }, deflate = 3 })
+    fails("axis 2: 4 elements from 3 on do not fit into 5", f.write, f, "/a", b, { start = { 1, 3 } })
+    fails("axis 1: 2 elements from 0 on", f.write, f, "/a", b, { start = { 0, 1 } })
+    fails("'start': expected 2, one an axis", f.write, f, "/a", b, { start = { 1 } })
+    fails("has as many axes", f.write, f, "/a", b:reshape{ 8 }, { start = { 1, 1 } })
+    fails("there is no '/b'", f.write, f, "/b", b, { start = { 1, 1 } })
+    fails("'shape': '/a' is there already, %(3, 5%), not %(3, 6%)", f.write, f, "/a", b, { start = { 1, 1 }, shape = { 3, 6 } })
+    fails("expected an array", f.write, f, "/a", 3, { start = { 1, 1 } })
+    fails("give start too", f.write, f, "/c", b, { shape = { 3, 6 } })
+    f:close()
+    f = moho.h5.open(dir .. "/parts.h5", "a")
+    fails("cannot write '/a' into", f.write, f, "/a", normal({ 1, 1 }, "c64", 1), { start = { 1, 1 } })
+    fails("parts.h5", f.close, f)                          -- what was written half is not left behind
+  end)
+
+  it("comes back as it was written in parts", function()
+    local f = moho.h5.open(dir .. "/parts2.h5", "w")
+    local a, b = normal({ 3, 5 }, "f64", 1), normal({ 2, 4 }, "f32", 2)
+    f:write("/a", a)
+    f:write("/a", b, { start = { 2, 1 } })
+    f:write("/new", b, { start = { 1, 3 }, shape = { 3, 7 }, chunk = { 2, 3 }, deflate = 3 })
+    f:close()
+    f = moho.h5.open(dir .. "/parts2.h5")
+    a:slice "2:3, 1:4":assign(b:astype "f64")
+    same(a, f:read "/a")
+    local new = moho.zeros{ shape = { 3, 7 }, device = "cpu" }
+    new:slice "1:2, 3:6":assign(b)
+    same(new, f:read "/new")
+    f:close()
+  end)
+end)

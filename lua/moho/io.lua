@@ -101,7 +101,7 @@ end
 
 local function h5_write(who, f, path, value, o)
   value = h5_value(who, value)
-  core.h5_write(who, f, path, value, o.chunk, o.deflate)
+  core.h5_write(who, f, path, value, o.chunk, o.deflate, o.start, o.shape)
 end
 
 local h5 = {}
@@ -141,12 +141,15 @@ methods.read = schema.fn{
 methods.write = schema.fn{
   name = "file:write", group = "files", positional = true,
   help = "Writes an array of any dtype on any device with its sampling (axes), a number, a string or a list of strings; makes the\n"
-    .. "groups above it; replaces a dataset that is there. Options: chunk (sizes), deflate (level 0 to 9).",
+    .. "groups above it; replaces a dataset that is there. Options: chunk (sizes), deflate (level 0 to 9); start (from 1, one integer\n"
+    .. "an axis): into that part of a dataset, which stays; where there is none, shape is the whole's, and what is never written is zero.",
   args = { { "path", "string", need = true, help = "path of a dataset" }, { "value", "any", need = true, help = "array, number, string or list of strings" },
-    { "options", "table", help = "chunk, deflate; absent: none" } },
+    { "options", "table", help = "chunk, deflate, start, shape; absent: none" } },
   returns = "nothing",
   call = function(f, path, value, o)
-    o = check("file:write", o, { "chunk", "deflate" }, "datasets of HDF5 files")
+    o = check("file:write", o, { "chunk", "deflate", "start", "shape" }, "datasets of HDF5 files")
+    if o.start and schema.kind_of(value) ~= "array" then schema.fail("file:write", "start: expected an array to write into a part, got %s", schema.describe(value)) end
+    if o.shape and not o.start then schema.fail("file:write", "shape is that of a whole of which a part is written: give start too") end
     h5_write("file:write", f, path, value, o)
   end,
 }

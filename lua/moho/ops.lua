@@ -143,6 +143,7 @@ method{ name = "operator:free", help = "Gives the operator's memory back at once
         call = core.op_free }
 
 require("moho.ops_compose").install(M, method, arguments)
+require("moho.ops_file").install(method)
 
 -- what users of PyLops look for first
 local elsewhere = { matvec = "A * x", rmatvec = "A.H * x", matmat = "A:apply_columns", dot = "A * x", adjoint = "A.H", dottest = "moho.dottest(A)" }

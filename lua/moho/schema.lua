@@ -153,6 +153,7 @@ local checks = {
   array = function(v) return kind_of(v) == "array" end,
   operator = function(v) return kind_of(v) == "operator" end,
   generator = function(v) return kind_of(v) == "generator" end,
+  file = function(v) return kind_of(v) == "file" end,
   shape = function(v) return is_int(v) or is_list(v, is_int) end,
   numbers = function(v) return is_num(v) or is_list(v, is_num) end,
   flags = function(v) return type(v) == "boolean" or is_list(v, function(b) return type(b) == "boolean" end) end,
@@ -164,7 +165,7 @@ local checks = {
 local words = {
   shape = "a shape (list of integers)", numbers = "a number or a list of numbers",
   flags = "true, false or a list of them",
-  dtype = "a dtype (f32 f64 c64 c128 i32 i64)", device = 'a device ("cpu", "cuda:N")',
+  file = "an open HDF5 file",   dtype = "a dtype (f32 f64 c64 c128 i32 i64)", device = 'a device ("cpu", "cuda:N")',
 }
 
 local function type_text(t)

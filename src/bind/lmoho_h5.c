@@ -241,7 +241,7 @@ static const moho_array *to_array(lua_State *L, int i, const char *who)
 
 static bool is_text(lua_State *L, int i) { return lua_type(L, i) == LUA_TSTRING || lua_istable(L, i); }
 
-/* (who, f, path, value, chunk, deflate) */
+/* (who, f, path, value, chunk, deflate, start, shape) */
 static int h5_write(lua_State *L)
 {
   const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 3);
@@ -255,6 +255,8 @@ static int h5_write(lua_State *L)
   }
   how.nchunk = to_ints(L, 5, who, "chunk", how.chunk);
   how.deflate = (int)luaL_optinteger(L, 6, 0);
+  how.nstart = to_ints(L, 7, who, "start", how.start);
+  if ((how.nshape = !lua_isnoneornil(L, 8))) lmoho_toshape(L, 8, lua_pushfstring(L, "%s: argument 'shape'", who), &how.shape);
   const moho_array *a = to_array(L, 4, who);
   moho_status st = moho_h5_write(f, path, a, &how);
   if (lmoho_again(L, st)) st = moho_h5_write(f, path, a, &how);

@@ -471,6 +471,21 @@ static int op_apply(lua_State *L)
   return 1;
 }
 
+/* op_parts(A): the operators that a stack is made of, in order. */
+static int op_parts(lua_State *L)
+{
+  const moho_op *a = lmoho_toop(L, 1, "operator", "A"), *part;
+  moho_dir dir;
+  lua_newtable(L);
+  for (int i = 0; a->cls->child && a->cls->child(a, i, &part, &dir); i++) {
+    moho_op **r = lmoho_newop(L);
+    if (dir == MOHO_ADJ) lmoho_check(L, moho_op_adjoint((moho_op *)part, r), "operator");
+    else moho_op_ref(*r = (moho_op *)part);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 /* What an operator makes of itself. */
 static int made_of(lua_State *L, const char *who, moho_status (*make)(moho_op *a, moho_array **m))
 {
@@ -621,7 +636,7 @@ void lmoho_open_op(lua_State *L)
 {
   static const luaL_Reg f[] = {
     { "op_new", op_new }, { "op_classes", op_classes }, { "op_get", op_get }, { "op_apply", op_apply }, { "op_todense", op_todense }, { "op_dottest", op_dottest },
-    { "op_illumination", op_illumination }, { "op_split", op_split }, { "op_look", op_look },
+    { "op_illumination", op_illumination }, { "op_split", op_split }, { "op_look", op_look }, { "op_parts", op_parts },
     { "op_tree", op_tree }, { "op_line", op_line }, { "op_free", op_free }, { "op_methods", op_methods }, { NULL, NULL },
   };
   static const luaL_Reg meta[] = {

@@ -30,6 +30,10 @@ moho_status moho_h5_writable(const moho_h5 *f);
 moho_status moho_h5_may_write(moho_h5 *f, char *p);
 /* A new dataset there, with the groups above it, in place of what is there; for H5Oclose. -1: failed. */
 hid_t moho_h5_make(moho_h5 *f, const char *p, hid_t type, hid_t space, hid_t dcpl);
+/* Chunks and compression of a new dataset. */
+moho_status moho_h5_layout(moho_dtype t, const moho_shape *s, const moho_h5_how *how, hid_t dcpl);
+/* Into a part of a dataset, which is made first where there is none and its shape is given (hdf5_part.c). */
+moho_status moho_h5_write_part(moho_h5 *f, char *p, const moho_array *a, const moho_h5_how *how);
 /* The object at a normalised path, for H5Oclose. */
 moho_status moho_h5_object(moho_h5 *f, const char *p, hid_t *obj);
 

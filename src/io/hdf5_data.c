@@ -305,18 +305,17 @@ static void default_chunk(const moho_shape *s, size_t width, hsize_t *chunk)
     }
 }
 
-static moho_status layout(const moho_array *a, const moho_h5_how *how, hid_t dcpl)
+moho_status moho_h5_layout(moho_dtype t, const moho_shape *s, const moho_h5_how *how, hid_t dcpl)
 {
   hsize_t chunk[MOHO_MAXDIM];
-  double bytes = (double)moho_dtype_size(a->type);
-  const moho_shape *s = &a->shape;
+  double bytes = (double)moho_dtype_size(t);
   if (!how || (!how->nchunk && !how->deflate)) return MOHO_OK;
   if (how->deflate < 0 || how->deflate > 9)
     return moho_fail_arg("deflate", "expected a level from 0 to 9, got %d", how->deflate);
   if (how->nchunk && how->nchunk != s->n)
     return moho_fail_arg("chunk", "expected %d sizes, one an axis, got %d", s->n, how->nchunk);
-  if (!moho_array_size(a) || !s->n) return MOHO_OK;
-  default_chunk(s, moho_dtype_size(a->type), chunk);
+  if (!moho_shape_size(s) || !s->n) return MOHO_OK;
+  default_chunk(s, moho_dtype_size(t), chunk);
   for (int i = 0; i < how->nchunk; i++) {
     if (how->chunk[i] < 1 || how->chunk[i] > s->d[i])
       return moho_fail_arg("chunk", "axis %d: expected 1 to %" PRId64 ", got %" PRId64, i + 1, s->d[i], how->chunk[i]);
@@ -374,7 +373,7 @@ static moho_status write_values(moho_h5 *f, char *p, const moho_array *a, const 
   space = moho_h5_space(&a->shape);
   dcpl = H5Pcreate(H5P_DATASET_CREATE);
   if (type < 0 || space < 0 || dcpl < 0) { st = moho_h5_fail("cannot write '%s' into %s", p, f->path); goto out; }
-  if ((st = layout(a, how, dcpl))) goto out;
+  if ((st = moho_h5_layout(a->type, &a->shape, how, dcpl))) goto out;
   f->dirty = begun = true;
   d = moho_h5_make(f, p, type, space, dcpl);
   /* the file's types are little endian, as memory is: `type` is both */
@@ -395,7 +394,7 @@ moho_status moho_h5_write(moho_h5 *f, const char *path, const moho_array *a, con
 {
   char *p;
   MOHO_TRY(moho_h5_path(path, &p));
-  moho_status st = write_values(f, p, a, how);
+  moho_status st = how && how->nstart ? moho_h5_write_part(f, p, a, how) : write_values(f, p, a, how);
   free(p);
   return st;
 }

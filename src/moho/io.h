@@ -29,7 +29,13 @@ MOHO_API void moho_h5_abandon(moho_h5 *f);         /* drops what was written, fo
 /* Of `n` axes, start (0-based; NULL: zeros) and count (-1: to the end; NULL: all). Reads the axes' sampling too. */
 MOHO_API moho_status moho_h5_read(moho_h5 *f, const char *path, const int64_t *start, const int64_t *count, int n,
                                   moho_array **a);
-typedef struct moho_h5_how { int deflate; int nchunk; int64_t chunk[MOHO_MAXDIM]; } moho_h5_how;
+/* With nstart: into a part of a dataset, from start (from 1) on, one an axis; it is made with `shape` where there is none. */
+typedef struct moho_h5_how {
+  int deflate, nchunk, nstart;
+  int64_t chunk[MOHO_MAXDIM], start[MOHO_MAXDIM];
+  bool nshape;
+  moho_shape shape;
+} moho_h5_how;
 MOHO_API moho_status moho_h5_write(moho_h5 *f, const char *path, const moho_array *a, const moho_h5_how *how);
 /* Strings: `n` of them one after the other, each with its zero; n = 1 is a plain C string. n = -1: a single string, not
    a list of one. Read: free(*text); one string in a list of one gives n = 1 too. */
