@@ -95,7 +95,7 @@ describe("completion", function()
   end)
   it("inserts what is common, lists what is not, and indents", function()
     assert.equal("slice", "s" .. complete.line "arr:sl":gsub("^ice", "lice"))
-    assert.equal("pply", (complete.line "op:a"))
+    assert.equal("ply", (complete.line "op:ap"))
     local insert, list = complete.line "tab."
     assert.is_nil(insert)
     assert.equal("alpha  beta", list)
