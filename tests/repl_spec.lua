@@ -182,6 +182,14 @@ describe("on a terminal", function()
         "send t = {} for i = 1, 100 do t[i] = i end\\n", P, "send t\\n", "expect 11, 12, ... (100 in all) }\\r\\n", P,
         "send t = {} t.t = t\\n", P, "send t\\n", "expect { t = { t = {...} } }", P, "send {}\\n", "expect {}", P, D, "exit 0" }
     end)
+    test("goes on after errors, with the user's frames alone", function()
+      talk { P, "send function f(x)\\n", M, "send   moho.zeros{ shape = x }\\n", M, "send end\\n", P, "send local function g() f 'a' end g()\\n",
+        "expect prompt:2: zeros: argument 'shape': expected a shape", "refuse moho/", "refuse [C]", "expect prompt:2: in function 'f'",
+        "expect prompt:1: in function 'g'", P, "send error{}\\n", "expect (error object is a table value)", P, "send error()\\n", P,
+        "send x = = 2\\n", "expect prompt:1: unexpected symbol near '='", P, "send moho.lsqr{ A = 1, niterr = 3 }\\n", "expect did you mean 'niter'", P,
+        "send undefinedd\\n", "expect warning: undefined global 'undefinedd'", P, "send coroutine.wrap(function() error 'inside' end)()\\n", "expect inside", P,
+        "send 'still ' .. 'here'\\n", 'expect "still here"', P, D, "exit 0" }
+    end)
     test("tells how long a slow command took", function()
       talk { P, "send require'moho.host'.sleep(0.7)\\n", "expect (0.7", "expect  s)", P, "send 1\\n", "refuse  s)", P, D, "exit 0" }
     end)

@@ -202,7 +202,9 @@ terminals without colours ASCII. Options: clip, cmap and transpose as for moho.p
     local known = { clip = "number|table", cmap = "string", transpose = "boolean", title = "string", width = "number", height = "number", as = "string" }
     local names = { "clip", "cmap", "transpose", "title", "width", "height", "as" }
     for k, v in pairs(options or {}) do
-      if not known[k] then schema.fail("show", "unknown option '%s'%s; it takes %s", tostring(k), schema.suggest(tostring(k), names), table.concat(names, ", ")) end
+      if not known[k] then
+        schema.fail("show", "unknown option '%s'%s; it takes %s", tostring(k), schema.suggest(tostring(k), names), table.concat(names, ", "))
+      end
       if not ("|" .. known[k] .. "|"):find("|" .. type(v) .. "|", 1, true) then
         schema.fail("show", "option '%s': expected a %s, got %s", k, (known[k]:gsub("|", " or ")), schema.describe(v))
       end

@@ -72,7 +72,8 @@ log.setup = schema.fn{
   help = "Says where the log goes and what is in it. Returns the settings as they were, to be set again.",
   args = {
     { "level", "string", choices = names, help = "the least that is written; absent: as it is, info at first, or MOHO_LOG" },
-    { "time", "string", choices = { "elapsed", "date", "none" }, help = "what a line begins with: seconds since the start, date and time, nothing; absent: as it is, elapsed at first" },
+    { "time", "string", choices = { "elapsed", "date", "none" },
+      help = "what a line begins with: seconds since the start, date and time, nothing; absent: as it is, elapsed at first" },
     { "file", "string|false", help = "a file that lines are added to, with date and time; false: no file; absent: as it is" },
     { "quiet", "boolean", help = "nothing on standard error; absent: as it is, false at first" },
   },

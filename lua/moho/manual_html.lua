@@ -9,7 +9,8 @@ local STYLE = [[
   :root { --ink: #e4e6ea; --soft: #9aa2af; --line: #353a43; --back: #16181d; --panel: #1d2026; --link: #78aeed; --code: #f0a27a; } }
 * { box-sizing: border-box; }
 body { margin: 0; color: var(--ink); background: var(--back); font: 16px/1.55 system-ui, "DejaVu Sans", sans-serif; }
-nav { position: fixed; top: 0; bottom: 0; left: 0; width: 17rem; overflow-y: auto; padding: 1rem; background: var(--panel); border-right: 1px solid var(--line); font-size: .9rem; }
+nav { position: fixed; top: 0; bottom: 0; left: 0; width: 17rem; overflow-y: auto; padding: 1rem;
+  background: var(--panel); border-right: 1px solid var(--line); font-size: .9rem; }
 nav h2 { margin: 1.1rem 0 .2rem; font-size: .78rem; letter-spacing: .06em; text-transform: uppercase; color: var(--soft); }
 nav a { display: block; padding: .05rem 0; overflow-wrap: anywhere; }
 nav input { width: 100%; padding: .4rem .6rem; font: inherit; color: inherit; background: var(--back); border: 1px solid var(--line); border-radius: .4rem; }

@@ -42,10 +42,12 @@ end
 
 return function()
   local commands, options, environment = host.usage()
-  local out = { ".TH MOHO 1 \"\" \"moho " .. host.version .. "\" \"User Commands\"", ".SH NAME", "moho \\- LuaJIT host for geophysical inversion", ".SH SYNOPSIS",
+  local out = { ".TH MOHO 1 \"\" \"moho " .. host.version .. "\" \"User Commands\"",
+    ".SH NAME", "moho \\- LuaJIT host for geophysical inversion", ".SH SYNOPSIS",
     ".B moho\n[options] [script.lua [arguments]]\n.br\n.B moho\n[options] \\-e CODE [\\-\\- arguments]" }
   for _, c in ipairs(commands) do out[#out + 1] = ".br\n.B " .. roff(c[1]) .. "\n\\&..." end
-  out[#out + 1] = ".SH DESCRIPTION\n" .. roff("Linear operators, Kirchhoff modelling and migration, iterative solvers, from Lua. Without a script: the prompt on a terminal, " ..
+  out[#out + 1] = ".SH DESCRIPTION\n" .. roff("Linear operators, Kirchhoff modelling and migration, iterative solvers, from Lua. " ..
+    "Without a script: the prompt on a terminal, " ..
     "otherwise the script is read from the input. The functions below are those of require \"moho\"; at the prompt help(), ? NAME and TAB show the same.")
   entries(out, "COMMANDS", commands)
   entries(out, "OPTIONS", options)

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* What TAB does: gives the text to insert at the cursor and, when there is a choice to show, its list; both from malloc,
-   either may be NULL. `before` is what stands before the cursor. */
+/* What TAB does: gives the text to insert at the cursor and, when there is a choice to show, its list; both from
+   malloc, either may be NULL. `before` is what stands before the cursor. */
 typedef void (*editor_complete)(void *user, const char *before, char **insert, char **list);
 
 /* False when the terminal can't be edited on. */

@@ -99,6 +99,7 @@ void report_error(lua_State *L)
   bool colour = terminal_colour(stderr);
   size_t first = s ? strcspn(s, "\n") : 0;
   if (s && isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* a progress line */
-  if (s) fprintf(stderr, "%smoho: %.*s%s%s\n", colour ? "\033[31m" : "", (int)first, s, colour ? "\033[0m" : "", s + first);
+  const char *red = colour ? "\033[31m" : "", *plain = colour ? "\033[0m" : "";
+  if (s) fprintf(stderr, "%smoho: %.*s%s%s\n", red, (int)first, s, plain, s + first);
   lua_pop(L, 1);
 }

@@ -58,8 +58,8 @@ static double now(void)
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Whether a further Ctrl-C, the first not yet answered, ends the program. At the prompt a session is at stake: what comes
-   within a second is the same impatience, the next one warns, and only the one after that ends it. */
+/* Whether a further Ctrl-C, the first not yet answered, ends the program. At the prompt a session is at stake: what
+   comes within a second is the same impatience, the next one warns, and only the one after that ends it. */
 static bool last_straw(int sig)
 {
   static const char text[] = "\n(still stopping; Ctrl-C once more ends the program, and this session with it)\n";

@@ -87,7 +87,7 @@ static int host_files(lua_State *L)
 
 /* ---- does it draw sixels ----------------------------------------------------------------- */
 
-/* The terminal's list of what it can, "\033[?62;4;22c": 4 is sixels. One that answers nothing is not waited for long. */
+/* The terminal's list of what it can, "\033[?62;4;22c": 4 is sixels. One without an answer is not waited for long. */
 static bool ask(int tty)
 {
   char answer[128];

@@ -1,4 +1,4 @@
-/* What the terminal is and can: size, colours, pictures; and the names in a folder. Adds its functions to "moho.host". */
+/* What the terminal is and can: size, colours, pictures; and the names in a folder. Adds functions to "moho.host". */
 #ifndef MOHO_HOST_TERMINAL_H
 #define MOHO_HOST_TERMINAL_H
 

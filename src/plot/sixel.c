@@ -1,5 +1,5 @@
-/* A picture as sixels, which terminals draw: six rows at a time, one pass for each colour that occurs in them. At most 256
-   colours: components are cut to as many bits as that takes. */
+/* A picture as sixels, which terminals draw: six rows at a time, one pass for each colour that occurs in them. At most
+   256 colours: components are cut to as many bits as that takes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
