@@ -23,7 +23,7 @@ static void cuda_kirchhoff_free(moho_kirchhoff *k)
 {
   if (!k) return;
   for (int i = 0; i < k->nblk; i++) moho_block_unref(k->blk[i]);
-  free(k->list.first), free(k->list.hpid);
+  free(k->list.first), free(k->list.hpid), free(k->unit_first);
   free(k);
 }
 
@@ -92,6 +92,12 @@ static moho_status positions(moho_kirchhoff *k, const moho_kirchhoff_desc *d, do
   for (int i = 0; i < 2; i++)
     for (int j = 0; j < g->nside && g->n[i] > 1; j++)
       p[(size_t)(3 + i) * g->nside + j] = floor((p[(size_t)i * g->nside + j] - g->o[i]) / g->d[i]);
+  const double *z = p + 2 * (size_t)g->nside;
+  g->level = true, g->top = g->ns && g->nr ? (z[0] + z[g->roff]) * 0.5 : 0;
+  for (int j = 0; j < g->nside; j++) g->level &= z[j] == z[j < g->ns ? 0 : g->roff];
+  double lo = INFINITY, hi = -INFINITY;
+  for (int j = 0; j < g->nside; j++) lo = fmin(lo, p[4 * (size_t)g->nside + j]), hi = fmax(hi, p[4 * (size_t)g->nside + j]);
+  g->cells = hi - lo < 1e6 ? (int)(hi - lo) : INT32_MAX;
   MOHO_TRY(kc_block(k, (size_t)g->nside * 5 * sizeof *p, p, (void **)&g->pos));
   g->cell = g->pos + 3 * (size_t)g->nside;
   static const double none = 0;
@@ -115,10 +121,11 @@ static moho_status choose(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   MOHO_TRY(kc_block(k, (size_t)k->tile.n * (size_t)g->nside * sizeof(kc_span), NULL, (void **)&k->tile_span));
   MOHO_TRY(kc_spans(k, &k->tile, true, k->tile_span, &highest, &bad));
   int64_t need = (int64_t)highest + 2;
-  k->items = need <= KC_PAIRS / 4 ? 4 : need <= KC_PAIRS / 2 ? 2 : need <= KC_PAIRS && !bad ? 1 : 0;
-  bool fast = k->type == MOHO_F32 && !k->parts && !g->offset.on;
-  k->fast_adjoint = fast && major >= 9 && k->items;
-  k->fast_forward = fast && room >= 220 * 1024;
+  for (int n = KC_PAIRS / 4; n <= KC_PAIRS && !k->window; n *= 2)
+    if (need <= n && (n < KC_PAIRS || (!bad && !k->parts))) k->window = n;
+  bool fast = k->type == MOHO_F32 && k->parts < 3;
+  k->fast_adjoint = fast && major >= 9 && k->window;
+  k->fast_forward = fast && room >= KC_ROOM;
   kc_adjoint_groups(k);
   kc_plain_plan(k, highest);
   if (k->fast_adjoint) kc_adjoint_plan(k);
@@ -132,17 +139,16 @@ static moho_status fill(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double 
   geometry(k, d);
   MOHO_TRY(positions(k, d, host));
   if (!k->ntraces || !k->ni) return MOHO_OK;
-  if (!k->full) {
-    try {
-      MOHO_TRY(kc_make_list(k, d));
-    } catch (const std::bad_alloc &) {
-      return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)k->ntraces);
-    }
+  try {
+    if (!k->full) MOHO_TRY(kc_make_list(k, d));
+    MOHO_TRY(choose(k, d));
+    MOHO_TRY(kc_tables(k));
+    MOHO_TRY(kc_legs(k));
+    MOHO_TRY(kc_offset_table(k));
+    if (k->fast_forward) MOHO_TRY(kc_forward_bound(k, kc_stream(k)));
+  } catch (const std::bad_alloc &) {
+    return moho_fail(MOHO_ENOMEM, "out of memory for the lists of %lld traces", (long long)k->ntraces);
   }
-  MOHO_TRY(choose(k, d));
-  MOHO_TRY(kc_tables(k));
-  MOHO_TRY(kc_legs(k));
-  if (k->fast_forward) MOHO_TRY(kc_forward_bound(k, kc_stream(k)));
   CUDA_TRY(cudaStreamSynchronize(kc_stream(k)));
   return MOHO_OK;
 }

@@ -15,8 +15,10 @@
 static constexpr int KC_TILE = 512;   /* points of a tile: adjoint and plain kernels                        */
 static constexpr int KC_FRAC = 23, KC_FRAC64 = 40;
 static constexpr int KC_SLOTS = 8;    /* adjoint: times of a group kept in registers                        */
-static constexpr int KC_PAIRS = 384;  /* adjoint: items of a ring slot x samples of a window                */
+static constexpr int KC_PAIRS = 384;  /* adjoint: samples of a window, at most; a quarter where that is enough */
 static constexpr int KC_ROWS = 384;   /* forward: rows of a window in shared memory,                        */
+static constexpr int KC_ROWS_LEGS = 352;   /* and with weights of legs, which are staged beside      */
+static constexpr int KC_ROOM = 227 * 1024;   /* forward: shared memory of a block that is needed       */
 static constexpr int KC_DUMP = 2;     /* of which the last take what is outside the record                  */
 static constexpr int KC_HALF = 168;   /* forward: rows used when some points have no time                   */
 static constexpr int KC_FWD = 4;      /* forward: windows of a block                                        */
@@ -43,6 +45,9 @@ typedef struct kc_geo {
   int nt;
   bool aperture;                        /* lateral: amin .. amax                             */
   double amin, amax, taper[KIR_STEPS];
+  bool level;                           /* all midpoints are at the depth `top`              */
+  double top;
+  int cells;                            /* 2-D: source and receiver apart, at most           */
   bool three, dynamic;
   moho_kirchhoff_limit angle, offset;
   double eps;                           /* of amplitudes by straight distance; or the user's: */
@@ -75,6 +80,9 @@ typedef struct kc_list {
   int *b, *at;                          /* [item] receiver; [item][KC_SLOTS] trace - pid of the group, -1 none */
 } kc_list;
 
+/* Of each box: the sources and receivers that have weight in it, [box][ns + nr], sorted, and how many, [box][2]. */
+typedef struct kc_lit { int *order, *count; } kc_lit;
+
 struct moho_kirchhoff {
   moho_ctx *ctx;
   moho_dtype type;
@@ -94,19 +102,28 @@ struct moho_kirchhoff {
   int plain_slices, plain_rows;
   int parts;                            /* numbers of a leg's weight, 0 to 3                 */
   void *legs[2];                        /* by direction: forward [tile][point][part][side], adjoint [part][side][tile][point] */
-  uint8_t *lit;                         /* [tile][side]: whether a leg has weight anywhere   */
+  uint16_t *lit;                        /* [tile][side]: the patches where a leg has weight  */
   double *bound;                        /* [tile][point]: of the weights of pairs            */
   /* adjoint */
   uint32_t *tile_rel;                   /* [side][tile][KC_TILE]                             */
   kc_span *tile_span;                   /* [tile][side]                                      */
-  int items;                            /* per ring slot: 4, 2 or 1                          */
+  int window;                           /* samples: KC_PAIRS or a half or a quarter; 0: none is enough */
+  kc_lit tile_sides;                    /* full: those with weight                           */
   bool adj_swap;                        /* receivers in registers, sources in the ring       */
   int adj_slices, adj_chunk, adj_groups;   /* groups: of the plain kernel too                */
   int64_t pitch;
   /* forward */
   uint32_t *panel_rel;                  /* [panel][point/4][side][4]                         */
   kc_span *panel_span;                  /* [panel][side]                                     */
-  struct kc_extent *panel_extent;       /* aperture: [panel][32 points], and behind them [panel] */
+  float *offset_weights;                /* fast, 2-D: [cells][row]                           */
+  struct kc_extent *panel_extent;       /* limits: [panel][32 points], and behind them [panel] */
+  float *panel_legs;                    /* [panel][point/4][part][side][4]                   */
+  double *panel_bound;                  /* [panel][point]                                    */
+  uint8_t *chunk_lit;                   /* [panel][chunk][side]: the fours of points where a leg has weight */
+  int *panel_lit;                       /* [panel][side]: how many chunks have any           */
+  kc_lit panel_sides;                   /* full: those with weight                           */
+  int4 *unit;                           /* and what blocks take of them; host: the first of each launch */
+  int *unit_first;
   bool fwd_swap, masked, long_sum;      /* long_sum: 64-bit sums                             */
   int fwd_chunk, fwd_groups;
   double *cell;                         /* [panel + 1]: largest cell of F(1), of the panel and of all */
@@ -121,8 +138,9 @@ static inline cudaStream_t kc_stream(const moho_kirchhoff *k)
 }
 
 static inline int kc_frac(const moho_kirchhoff *k) { return k->type == MOHO_F32 ? KC_FRAC : KC_FRAC64; }
-/* In the adjoint's tables: above all times of a tile where some have none (`items` sees to that). */
-static inline uint32_t kc_no_time(const moho_kirchhoff *k) { return (k->items == 4 ? 128u : 194u) << KC_FRAC; }
+/* In the adjoint's tables: above all times of a tile where some have none (`window` sees to that). */
+static inline uint32_t kc_no_time(const moho_kirchhoff *k) { return (k->window == KC_PAIRS / 4 ? 128u : 194u) << KC_FRAC; }
+static inline int kc_rows(const moho_kirchhoff *k) { return k->parts ? KC_ROWS_LEGS : KC_ROWS; }
 static inline bool kc_limited(const kc_geo *g) { return g->aperture || g->offset.on; }
 
 #define KC_GRID(n, per) ((unsigned)(((n) + (per) - 1) / (per)))
@@ -255,6 +273,7 @@ moho_status kc_tables(moho_kirchhoff *k);
 moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
 /* kirchhoff_cuda_weights.cu */
 moho_status kc_legs(moho_kirchhoff *k);
+moho_status kc_offset_table(moho_kirchhoff *k);
 /* kirchhoff_cuda_part.cu */
 moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t *isrc, const int64_t *irec,
                     moho_kirchhoff **plan);

@@ -16,262 +16,16 @@
    two taps add up to x exactly.
 
    Apertures. Each chunk of 32 points is looked at by a lane a trace: chunks that are outside for all are passed over,
-   chunks that are inside for all need no weights, in the others x is multiplied by its weight and rounded. */
+   chunks that are inside for all need no weights, in the others x is multiplied by its weight and rounded.
+
+   Weights of legs. What a warp stages of a point is x times its numbers to each A; those to B come beside its times. The
+   product and its second tap are rounded to units each, as the range of weights leaves no room for 22 bits; C is of the
+   weights' magnitudes. Units of work hold only sides that have weight in the panel; chunks without any are passed
+   over. */
 #include <math.h>
 #include <stdlib.h>
-#include "kirchhoff_cuda_aperture.cuh"
 #include "kirchhoff_cuda_rows.cuh"
-#include "kirchhoff_cuda_panels.cuh"
-
-static constexpr int WARPS = 32, WINDOW_BYTES = KC_ROWS * 128, CHUNK = KC_CHUNK_POINTS, STAGED = CHUNK * 20;
-static constexpr int COMMON = 2304, SHARED = 128 + KC_FWD * WINDOW_BYTES + WARPS * STAGED + COMMON;
-static constexpr float MAGIC = 12582912.f;  /* 1.5 * 2^23: the sum's low bits are the integer */
-
-struct fwd {
-  const uint4 *rel;                     /* [panel][point/4][side] of 4 points                      */
-  const kc_span *span;                  /* [panel][side]                                           */
-  const int *x;                         /* [panel][point]: integers, or floats where not wide      */
-  const kc_scale *sc;
-  void *sum;
-  int *most;                            /* [panel]: largest cell, or NULL                          */
-  int per;
-  int nside, nt, na, nb, a0, b0, group0, groups, lanes;   /* group: 4 sides A, or 128 traces of a list */
-  const int *src, *rec;
-  int64_t traces;
-  int roff, units;
-  int *next;                            /* the first unit that no block has taken                  */
-  kc_lateral lateral;                   /* apertures                                               */
-  const kc_geo *geo;
-  kc_boxes panel;
-  const kc_extent *extent;              /* [panel][chunk], and behind them [panel]                 */
-};
-
-/* What the warps of a block share besides windows. */
-struct common {
-  int chunk, any, unit;                 /* next chunk; some trace is in the record; next unit      */
-  int base[KC_FWD][32];
-  float my[KC_FWD][32], mx[KC_FWD][32], mz[KC_FWD][32], taper[KC_LEVELS];
-};
-static_assert(sizeof(common) <= COMMON, "COMMON holds it");
-
-template<int J> __device__ __forceinline__ void add_shared(uint32_t at, int v0, int v1)
-{
-  asm volatile("red.shared.add.s32 [%0+%1], %2;" ::"r"(at), "n"(J * WINDOW_BYTES), "r"(v0) : "memory");
-  asm volatile("red.shared.add.s32 [%0+%1], %2;" ::"r"(at), "n"(J * WINDOW_BYTES + 128), "r"(v1) : "memory");
-}
-
-/* What a lane knows of one window: which sums of times are inside the record, from lo on (where BOTH ends matter; else
- * 0). */
-struct within { uint32_t lo, size; };
-
-/* What of the record's ends a block has to look for: nothing, its last sample, both. */
-enum { NOWHERE, LAST, BOTH };
-
-template <int J, bool WIDE, int EDGE>
-__device__ __forceinline__ void update(uint32_t t, int x, float less, int more, uint32_t lane4, const within *in,
-                                       uint32_t dump)
-{
-  uint32_t at;
-  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(at) : "r"(t >> 16), "r"(0xff80u), "r"(lane4));
-  if (EDGE == LAST) at = t <= in[J].size ? at : dump;
-  if (EDGE == BOTH) at = t - in[J].lo <= in[J].size ? at : dump;
-  if (WIDE) {
-    int v = (int)(((int64_t)x * (int)(t & 0x7fffffu) + (1 << 22)) >> 23);
-    add_shared<J>(at, x - v, v);
-  } else {
-    uint32_t f;
-    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(f) : "r"(t), "r"(0x7fffffu), "r"(0x3f800000u));
-    int r = __float_as_int(fmaf(__int_as_float(x), __uint_as_float(f), less));
-    add_shared<J>(at, more - r, r - __float_as_int(MAGIC));
-  }
-}
-
-template <bool WIDE, int EDGE>
-__device__ __forceinline__ void four(uint32_t ta, uint32_t tb, uint32_t tc, uint32_t td, int x, uint32_t lane4,
-                                     const within *in, uint32_t dump)
-{
-  float less = WIDE ? 0 : MAGIC - __int_as_float(x);
-  int more = WIDE ? 0 : __float_as_int(MAGIC + __int_as_float(x));
-  update<0, WIDE, EDGE>(ta, x, less, more, lane4, in, dump);
-  update<1, WIDE, EDGE>(tb, x, less, more, lane4, in, dump);
-  update<2, WIDE, EDGE>(tc, x, less, more, lane4, in, dump);
-  update<3, WIDE, EDGE>(td, x, less, more, lane4, in, dump);
-}
-
-/* What a lane knows of its traces: sides A of each window and B (list: both of each window), which sums of times are in
-   the record, and where those go that are not. `live`: bit j says that window j holds a trace the panel is of use to. */
-struct lane_of {
-  int a[KC_FWD], b[KC_FWD];
-  within in[KC_FWD];
-  uint32_t lane4, dump, rows0;
-  unsigned live;
-};
-
-/* A chunk: its row of the table, and what the warp staged of it. */
-struct chunk_of { const uint4 *row; const uint4 *times; const int *x; };
-
-/* Times of a chunk's points to the sides A are staged, those to side B come from the table. */
-template <bool WIDE, int EDGE>
-__device__ __forceinline__ void chunk_inside(const fwd &f, const lane_of &s, const chunk_of &c)
-{
-  const uint4 *rb = c.row + s.b[0];
-  uint4 next = __ldg(rb);
-#pragma unroll 2
-  for (int q = 0; q < CHUNK / 4; q++) {
-    uint4 r = next;
-    rb += f.nside;
-    if (q < CHUNK / 4 - 1) next = __ldg(rb);
-    int4 x4 = *(const int4 *)(c.x + q * 4);
-    uint4 t = c.times[q * 4];
-    four<WIDE, EDGE>(t.x + r.x, t.y + r.x, t.z + r.x, t.w + r.x, x4.x, s.lane4, s.in, s.dump);
-    t = c.times[q * 4 + 1];
-    four<WIDE, EDGE>(t.x + r.y, t.y + r.y, t.z + r.y, t.w + r.y, x4.y, s.lane4, s.in, s.dump);
-    t = c.times[q * 4 + 2];
-    four<WIDE, EDGE>(t.x + r.z, t.y + r.z, t.z + r.z, t.w + r.z, x4.z, s.lane4, s.in, s.dump);
-    t = c.times[q * 4 + 3];
-    four<WIDE, EDGE>(t.x + r.w, t.y + r.w, t.z + r.w, t.w + r.w, x4.w, s.lane4, s.in, s.dump);
-  }
-}
-
-/* Of a list, where each window has sides of its own. */
-template <bool WIDE, int EDGE>
-__device__ __forceinline__ void chunk_inside_list(const fwd &f, const lane_of &s, const chunk_of &c)
-{
-  const uint4 *row = c.row;
-#pragma unroll 1
-  for (int q = 0; q < CHUNK / 4; q++, row += f.nside) {
-    uint4 t[KC_FWD];
-#pragma unroll
-    for (int j = 0; j < KC_FWD; j++) {
-      uint4 u = __ldg(row + s.a[j]), r = __ldg(row + s.b[j]);
-      t[j] = make_uint4(u.x + r.x + s.rows0, u.y + r.y + s.rows0, u.z + r.z + s.rows0, u.w + r.w + s.rows0);
-    }
-    int4 x4 = *(const int4 *)(c.x + q * 4);
-    four<WIDE, EDGE>(t[0].x, t[1].x, t[2].x, t[3].x, x4.x, s.lane4, s.in, s.dump);
-    four<WIDE, EDGE>(t[0].y, t[1].y, t[2].y, t[3].y, x4.y, s.lane4, s.in, s.dump);
-    four<WIDE, EDGE>(t[0].z, t[1].z, t[2].z, t[3].z, x4.z, s.lane4, s.in, s.dump);
-    four<WIDE, EDGE>(t[0].w, t[1].w, t[2].w, t[3].w, x4.w, s.lane4, s.in, s.dump);
-  }
-}
-
-/* An update with a weight: x first becomes a whole number of units again, so that its two taps add up to it. */
-template <int J, bool WIDE>
-__device__ __forceinline__ void update_weighted(uint32_t t, int x, float w, const lane_of &s)
-{
-  if (WIDE) {
-    int v = (int)(((int64_t)x * __float2int_rn(w * 1073741824.f) + (1 << 29)) >> 30);
-    update<J, true, BOTH>(t, v, 0, 0, s.lane4, s.in, s.dump);
-  } else {
-    float v = fmaf(__int_as_float(x), w, MAGIC) - MAGIC;
-    update<J, false, BOTH>(t, __float_as_int(v), MAGIC - v, __float_as_int(MAGIC + v), s.lane4, s.in, s.dump);
-  }
-}
-
-template <int J, bool LIST, bool WIDE>
-__device__ __forceinline__ void point_weighted(const fwd &f, const common *m, const lane_of &s, int panel, int p,
-                                               const kc_middle3 &at, uint32_t t, int x)
-{
-  int lane = threadIdx.x & 31;
-  float depth = f.lateral.time ? at.z : fmaxf(at.z - m->mz[J][lane], f.lateral.least);
-  float w = kc_quick(f.lateral, m->taper, at.x - m->mx[J][lane], at.y - m->my[J][lane], depth);
-  if (w < 0) {
-    int a = s.a[J], b = LIST ? s.b[J] : s.b[0];
-    w = kc_exact(f.geo, &f.panel, panel, p, f.a0 ? b : a, (f.a0 ? a : b) - f.roff);
-  }
-  update_weighted<J, WIDE>(t, x, w, s);
-}
-
-/* The four windows of a point. */
-template <bool LIST, bool WIDE>
-__device__ __forceinline__ void four_weighted(const fwd &f, const common *m, const lane_of &s, int panel, int p,
-                                              const kc_middle3 &mine, uint4 t, int x)
-{
-  int l = p % CHUNK;
-  kc_middle3 at = { __shfl_sync(~0u, mine.y, l), __shfl_sync(~0u, mine.x, l), __shfl_sync(~0u, mine.z, l) };
-  point_weighted<0, LIST, WIDE>(f, m, s, panel, p, at, t.x, x);
-  point_weighted<1, LIST, WIDE>(f, m, s, panel, p, at, t.y, x);
-  point_weighted<2, LIST, WIDE>(f, m, s, panel, p, at, t.z, x);
-  point_weighted<3, LIST, WIDE>(f, m, s, panel, p, at, t.w, x);
-}
-
-__device__ __forceinline__ uint32_t part(const uint4 &t, int e) { return e == 0 ? t.x : e == 1 ? t.y : e == 2 ? t.z : t.w; }
-
-template <bool LIST, bool WIDE>
-__device__ __forceinline__ void chunk_mixed(const fwd &f, const common *m, const lane_of &s, const chunk_of &c, int panel,
-                                            int first)
-{
-  int at[3];
-  double corner[3];
-  kc_corner(*f.geo, f.panel, panel, corner);
-  kc_point(*f.geo, f.panel, panel, first + (threadIdx.x & 31), at);
-  kc_middle3 mine = kc_relative(kc_place_of(*f.geo, at), corner);
-  const uint4 *row = c.row;
-  uint4 next = __ldg(row + s.b[0]);
-#pragma unroll 1
-  for (int q = 0; q < CHUNK / 4; q++, row += f.nside) {
-    uint4 r = next;
-    if (!LIST && q < CHUNK / 4 - 1) next = __ldg(row + f.nside + s.b[0]);
-#pragma unroll
-    for (int e = 0; e < 4; e++) {
-      uint4 t;
-      if (LIST) {
-        const uint32_t *w = (const uint32_t *)row + e;
-        t = make_uint4(w[s.a[0] * 4] + w[s.b[0] * 4] + s.rows0, w[s.a[1] * 4] + w[s.b[1] * 4] + s.rows0,
-                       w[s.a[2] * 4] + w[s.b[2] * 4] + s.rows0, w[s.a[3] * 4] + w[s.b[3] * 4] + s.rows0);
-      } else {
-        t = c.times[q * 4 + e];
-        t = make_uint4(t.x + part(r, e), t.y + part(r, e), t.z + part(r, e), t.w + part(r, e));
-      }
-      four_weighted<LIST, WIDE>(f, m, s, panel, first + q * 4 + e, mine, t, c.x[q * 4 + e]);
-    }
-  }
-}
-
-/* Where a chunk is to the apertures of all lanes' traces. */
-__device__ __forceinline__ int chunk_where(const fwd &f, const common *m, const lane_of &s, int panel, int c)
-{
-  int lane = threadIdx.x & 31;
-  kc_extent e = f.extent[panel * (f.per / CHUNK) + c];
-  bool any = false, whole = true;
-#pragma unroll
-  for (int j = 0; j < KC_FWD; j++) {
-    kc_middle3 mid = { m->my[j][lane], m->mx[j][lane], m->mz[j][lane] };
-    int where = s.live >> j & 1 ? kc_where(f.lateral, e, mid, mid) : KC_OUTSIDE;
-    any |= where != KC_OUTSIDE;
-    whole &= where == KC_INSIDE || !(s.live >> j & 1);
-  }
-  if (!__any_sync(~0u, any)) return KC_OUTSIDE;
-  return __all_sync(~0u, whole) ? KC_INSIDE : KC_MIXED;
-}
-
-template <bool LIST, bool APERTURE, bool WIDE, int EDGE>
-__device__ __forceinline__ void sweep(const fwd &f, int panel, const lane_of &s, char *staged, common *m)
-{
-  int lane = threadIdx.x & 31, chunks = f.per / CHUNK;
-  uint4 *st = (uint4 *)staged;
-  int *sx = (int *)(staged + CHUNK * 16);
-  const uint4 *table = f.rel + (int64_t)panel * (f.per / 4) * f.nside;
-  for (int c = threadIdx.x >> 5; c < chunks;) {
-    int x = f.x[(int64_t)panel * f.per + c * CHUNK + lane];
-    int where = !__any_sync(~0u, x != 0) ? KC_OUTSIDE : APERTURE ? chunk_where(f, m, s, panel, c) : KC_INSIDE;
-    if (where != KC_OUTSIDE) {
-      chunk_of k = { table + (int64_t)(c * (CHUNK / 4)) * f.nside, st, sx };
-      __syncwarp();
-      sx[lane] = x;
-      if (!LIST) {
-        const uint32_t *ra = (const uint32_t *)(k.row + (int64_t)(lane >> 2) * f.nside) + (lane & 3);
-        st[lane] = make_uint4(ra[s.a[0] * 4] + s.rows0, ra[s.a[1] * 4] + s.rows0, ra[s.a[2] * 4] + s.rows0,
-                              ra[s.a[3] * 4] + s.rows0);
-      }
-      __syncwarp();
-      if (where == KC_INSIDE && LIST) chunk_inside_list<WIDE, EDGE>(f, s, k);
-      else if (where == KC_INSIDE) chunk_inside<WIDE, EDGE>(f, s, k);
-      else if (APERTURE) chunk_mixed<LIST, WIDE>(f, m, s, k, panel, c * CHUNK);
-    }
-    if (lane == 0) c = atomicAdd(&m->chunk, 1);
-    c = __shfl_sync(~0u, c, 0);
-  }
-}
+#include "kirchhoff_cuda_sweep.cuh"
 
 __device__ __forceinline__ int scaled(int u, int factor)   /* u factor / 2^31, rounded */
 {
@@ -288,10 +42,11 @@ __device__ __forceinline__ void add_global(int64_t *to, int v)
 }
 
 /* 32 rows of a window, transposed in place by one warp and added to the sums: lane = row afterwards, column after
-   column. Column c is trace `sum` + c * nt, its row 0 is sample base[c], far below 0 where it goes nowhere. Leaves
-   zeros. */
-template <typename S>
-__device__ __forceinline__ void flush(int *w, int factor, const int *base, int first, int nt, S *sum, int *most)
+   column. Column c is trace `sum` + (LIT: b[c], else c) * nt, its row 0 is sample base[c], far below 0 where it goes
+   nowhere. Leaves zeros. */
+template <class F, typename S>
+__device__ __forceinline__ void flush(int *w, int factor, const int *base, const int *b, int first, int nt, S *sum,
+                                      int *most)
 {
   int lane = threadIdx.x & 31, v[32], top = 0;
 #pragma unroll
@@ -302,9 +57,11 @@ __device__ __forceinline__ void flush(int *w, int factor, const int *base, int f
   __syncwarp();
   first += lane;
 #pragma unroll 8
-  for (int c = 0; c < 32; c++, sum += nt) {
+  for (int c = 0; c < 32; c++) {
     int u = w[c * 32 + (lane ^ c)], t = base[c] + first;
-    if ((unsigned)t < (unsigned)nt && u) add_global(sum + (unsigned)t, scaled(u, factor));
+    S *to = F::LIT ? sum + (int64_t)b[c] * nt : sum;
+    if ((unsigned)t < (unsigned)nt && u) add_global(to + (unsigned)t, scaled(u, factor));
+    if (!F::LIT) sum += nt;
   }
   if (most) {
 #pragma unroll 1
@@ -318,29 +75,37 @@ __device__ __forceinline__ void flush(int *w, int factor, const int *base, int f
   for (int i = 0; i < 8; i++) ((uint4 *)w)[i * 32 + lane] = make_uint4(0, 0, 0, 0);
 }
 
-template <bool LIST, bool APERTURE>
-__device__ __forceinline__ void sweep_as(const fwd &f, int panel, const lane_of &s, char *staged, common *m, int edge)
+template <class F, int EDGE>
+__device__ __forceinline__ void sweep_at(const fwd &f, int panel, const lane_of &s, char *staged, common *m)
 {
-  bool wide = f.sc[panel].wide;
-  if (APERTURE || edge == BOTH) {       /* an aperture costs more than looking at both ends */
-    if (wide) sweep<LIST, APERTURE, true, BOTH>(f, panel, s, staged, m);
-    else sweep<LIST, APERTURE, false, BOTH>(f, panel, s, staged, m);
-  } else if (edge == LAST) {
-    if (wide) sweep<LIST, false, true, LAST>(f, panel, s, staged, m);
-    else sweep<LIST, false, false, LAST>(f, panel, s, staged, m);
-  } else {
-    if (wide) sweep<LIST, false, true, NOWHERE>(f, panel, s, staged, m);
-    else sweep<LIST, false, false, NOWHERE>(f, panel, s, staged, m);
-  }
+  if (f.sc[panel].wide) sweep<F, true, EDGE>(f, panel, s, staged, m);
+  else sweep<F, false, EDGE>(f, panel, s, staged, m);
 }
 
-/* What a block has in hand: 4 x 32 traces in a panel. */
-struct unit_of { int panel, group, lanes; };
+template <class F>
+__device__ __forceinline__ void sweep_as(const fwd &f, int panel, const lane_of &s, char *staged, common *m, int edge)
+{
+  if constexpr (F::LIMITS) sweep_at<F, BOTH>(f, panel, s, staged, m);   /* limits cost more than looking at both ends */
+  else if (edge == BOTH) sweep_at<F, BOTH>(f, panel, s, staged, m);
+  else if (edge == LAST) sweep_at<F, LAST>(f, panel, s, staged, m);
+  else sweep_at<F, NOWHERE>(f, panel, s, staged, m);
+}
+
+/* What a block has in hand: 4 x 32 traces in a panel. group, lanes: of sides A and B, or (LIT) the first of each in the
+ * panel's order, na of A. */
+struct unit_of { int panel, group, lanes, na; };
+
+template <class F> __device__ __forceinline__ unit_of unit_at(const fwd &f, int unit)
+{
+  if (!F::LIT) return { unit / f.lanes / f.groups, unit / f.lanes % f.groups, unit % f.lanes, KC_FWD };
+  int4 u = f.unit[unit];
+  return { u.x, u.y, u.w, u.z };
+}
 
 __device__ __forceinline__ int gridded(const fwd &f) { return f.panel.n * (f.per / CHUNK); }   /* chunks of all */
 
 /* What the lanes of a unit are; to `m` what their warps share of it. Returns rows of a window that are used. */
-template <bool LIST, bool APERTURE>
+template <class F>
 __device__ __forceinline__ int take_unit(const fwd &f, const unit_of &u, uint32_t start, lane_of *s, common *m,
                                          bool *last, bool *early)
 {
@@ -348,12 +113,19 @@ __device__ __forceinline__ int take_unit(const fwd &f, const unit_of &u, uint32_
   const kc_span *span = f.span + (int64_t)u.panel * f.nside;
   bool one = false, two = false, any = false;
   double corner[3];
-  if (APERTURE) kc_corner(*f.geo, f.panel, u.panel, corner);
+  if (F::LIMITS) kc_corner(*f.geo, f.panel, u.panel, corner);
   s->live = 0;
 #pragma unroll
   for (int j = 0; j < KC_FWD; j++) {
     bool have;
-    if (LIST) {
+    if (F::LIT) {
+      int ns = f.a0 ? f.nb : f.na, i = u.lanes + lane, n = f.count[2 * u.panel + !f.a0];
+      const int *src = f.order + (int64_t)u.panel * (f.na + f.nb), *rec = src + ns;
+      int a = (f.a0 ? rec : src)[u.group + min(j, u.na - 1)], b = (f.a0 ? src : rec)[min(i, n - 1)];
+      have = j < u.na && i < n;
+      s->a[j] = f.a0 + a, s->b[j] = f.b0 + b;
+      if (threadIdx.x < 32) m->a[j] = a - f.group0 * KC_FWD, m->b[lane] = b;
+    } else if (F::LIST) {
       int64_t i = (int64_t)(f.group0 + u.group) * (KC_FWD * 32) + j * 32 + lane, at = min(i, f.traces - 1);
       s->a[j] = f.src[at], s->b[j] = f.roff + f.rec[at];
       have = i < f.traces;
@@ -367,11 +139,15 @@ __device__ __forceinline__ int take_unit(const fwd &f, const unit_of &u, uint32_
     int base = sa.base + sb.base;
     rows = max(rows, height + 1);
     bool inside = have && base < f.nt && base + height >= 0;
-    if (APERTURE) {
+    if (F::PARTS && F::LIST) {
+      const int *lit = f.lit_panel + (int64_t)u.panel * f.nside;
+      inside &= lit[s->a[j]] && lit[s->b[j]];
+    }
+    if (F::LIMITS) {
       int src = f.a0 ? s->b[j] : s->a[j], rec = (f.a0 ? s->a[j] : s->b[j]) - f.roff;
-      kc_middle3 mid = kc_middle_of(*f.geo, src, rec, corner);
-      inside &= kc_where(f.lateral, f.extent[gridded(f) + u.panel], mid, mid) != KC_OUTSIDE;
-      if (threadIdx.x < 32) m->my[j][lane] = mid.y, m->mx[j][lane] = mid.x, m->mz[j][lane] = mid.z;
+      kc_between mid = kc_between_of(*f.geo, src, rec, corner);
+      inside &= kc_where(f.limits, f.extent[gridded(f) + u.panel], mid, mid) != KC_OUTSIDE;
+      if (threadIdx.x < 32) m->between[j][lane] = mid;
     }
     one |= inside && (base + height >= f.nt || ((sa.height | sb.height) & KC_BAD));
     two |= inside && base < 0;
@@ -384,49 +160,50 @@ __device__ __forceinline__ int take_unit(const fwd &f, const unit_of &u, uint32_
     if (hi < lo) s->in[j].lo = ~0u;
     if (threadIdx.x < 32) m->base[j][lane] = inside ? base : INT32_MIN / 2;
   }
-  *last = __any_sync(~0u, one), *early = APERTURE || __any_sync(~0u, two), any = __any_sync(~0u, any);
+  *last = __any_sync(~0u, one), *early = F::LIMITS || __any_sync(~0u, two), any = __any_sync(~0u, any);
   if (!*early)                            /* compared to the sum itself; a lane that is outside altogether isn't read */
 #pragma unroll
     for (int j = 0; j < KC_FWD; j++) s->in[j].size += (start / 128) << KC_FRAC;
   if (threadIdx.x == 0) m->chunk = WARPS, m->any = any, m->unit = (int)gridDim.x + atomicAdd(f.next, 1);
-  return (min(__reduce_max_sync(~0u, rows), KC_ROWS) + 31) / 32 * 32;
+  return (min(__reduce_max_sync(~0u, rows), F::ROWS) + 31) / 32 * 32;
 }
 
 /* Blocks stay and take units from a counter: windows are cleared while they are flushed. */
-template <bool LIST, bool APERTURE, typename S>
+template <class F, typename S>
 __global__ void __launch_bounds__(WARPS * 32, 1) forward_kernel(const __grid_constant__ fwd f)
 {
   extern __shared__ __align__(128) char area[];
   uint32_t start = ((uint32_t)__cvta_generic_to_shared(area) + 127) & ~127u;
-  char *window = area + (start - (uint32_t)__cvta_generic_to_shared(area)), *staged = window + KC_FWD * WINDOW_BYTES;
-  common *m = (common *)(staged + WARPS * STAGED);
+  char *window = area + (start - (uint32_t)__cvta_generic_to_shared(area)), *staged = window + KC_FWD * F::WINDOW_BYTES;
+  common *m = (common *)(staged + WARPS * F::STAGED);
   int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   lane_of s;
-  s.lane4 = lane * 4, s.rows0 = (start / 128) << KC_FRAC, s.dump = start + (KC_ROWS - KC_DUMP) * 128 + lane * 4;
-  for (int i = threadIdx.x; i < KC_FWD * WINDOW_BYTES / 16; i += WARPS * 32)
+  s.lane4 = lane * 4, s.rows0 = (start / 128) << KC_FRAC, s.dump = start + (F::ROWS - KC_DUMP) * 128 + lane * 4;
+  for (int i = threadIdx.x; i < KC_FWD * F::WINDOW_BYTES / 16; i += WARPS * 32)
     ((uint4 *)window)[i] = make_uint4(0, 0, 0, 0);
-  if (APERTURE && threadIdx.x < KC_LEVELS)
-    m->taper[threadIdx.x] = threadIdx.x < 20 ? (float)f.geo->taper[threadIdx.x] : 0;
+  if (F::LIMITS)
+    kc_levels(*f.geo, f.limits.lateral, m->levels), kc_levels(*f.geo, f.limits.offset, m->levels + KC_LEVELS);
   for (int unit = blockIdx.x; unit < f.units;) {
-    unit_of u = { unit / f.lanes / f.groups, unit / f.lanes % f.groups, unit % f.lanes };
+    unit_of u = unit_at<F>(f, unit);
     bool last, early;
-    int used = take_unit<LIST, APERTURE>(f, u, start, &s, m, &last, &early);
+    int used = take_unit<F>(f, u, start, &s, m, &last, &early);
     __syncthreads();
     unit = m->unit;
     if (m->any) {
       int factor = f.sc[u.panel].factor;
-      sweep_as<LIST, APERTURE>(f, u.panel, s, staged + warp * STAGED, m, early ? BOTH : last ? LAST : NOWHERE);
+      sweep_as<F>(f, u.panel, s, staged + warp * F::STAGED, m, early ? BOTH : last ? LAST : NOWHERE);
       __syncthreads();
       for (int i = threadIdx.x; i < KC_FWD * KC_DUMP * 32; i += WARPS * 32)   /* what is outside went there */
-        ((int *)(window + i / (KC_DUMP * 32) * WINDOW_BYTES))[(KC_ROWS - KC_DUMP) * 32 + i % (KC_DUMP * 32)] = 0;
+        ((int *)(window + i / (KC_DUMP * 32) * F::WINDOW_BYTES))[(F::ROWS - KC_DUMP) * 32 + i % (KC_DUMP * 32)] = 0;
       __syncthreads();
       int blocks = used / 32;
       for (int i = warp; i < blocks * KC_FWD; i += WARPS) {
         int j = i / blocks, k = i % blocks;
-        int64_t trace = LIST ? (int64_t)u.group * (KC_FWD * 32) + j * 32
-                             : (int64_t)(u.group * KC_FWD + j) * f.nb + u.lanes * 32;
-        flush<S>((int *)(window + j * WINDOW_BYTES) + k * 1024, factor, m->base[j], k * 32, f.nt,
-                 (S *)f.sum + trace * f.nt, f.most ? f.most + u.panel : NULL);
+        int64_t trace = F::LIT    ? (int64_t)m->a[j] * f.nb
+                        : F::LIST ? (int64_t)u.group * (KC_FWD * 32) + j * 32
+                                  : (int64_t)(u.group * KC_FWD + j) * f.nb + u.lanes * 32;
+        flush<F, S>((int *)(window + j * F::WINDOW_BYTES) + k * 1024, factor, m->base[j], m->b, k * 32, f.nt,
+                    (S *)f.sum + trace * f.nt, f.most ? f.most + u.panel : NULL);
       }
     }
     __syncthreads();
@@ -448,15 +225,35 @@ static fwd arguments(const moho_kirchhoff *k, char *work)
   f.na = swap ? g->nr : g->ns, f.nb = nb, f.a0 = swap ? g->roff : 0, f.b0 = swap ? 0 : g->roff;
   f.lanes = k->full ? (nb + 31) / 32 : 1, f.src = k->list.src, f.rec = k->list.rec, f.traces = k->ntraces,
   f.roff = g->roff;
+  f.legs = (const float4 *)k->panel_legs, f.lit = k->chunk_lit, f.lit_panel = k->panel_lit;
+  f.order = k->panel_sides.order, f.count = k->panel_sides.count;
   f.next = (int *)(work + l.next), f.geo = k->dgeo, f.panel = k->panel, f.extent = k->panel_extent;
-  if (g->aperture) f.lateral = kc_lateral_of(g, &k->panel);
+  if (kc_limited(g)) f.limits = kc_limiting_of(k, &k->panel);
   return f;
 }
 
-template <bool LIST> static void (*kernel_of(bool aperture, bool long_sum))(fwd)
+/* A form of the kernel, with what it is launched with. */
+struct chosen { void (*kernel)(fwd); int shared; };
+
+template <bool LIST, bool LIMITS, int PARTS> static chosen form_of(bool long_sum)
 {
-  if (aperture) return long_sum ? forward_kernel<LIST, true, int64_t> : forward_kernel<LIST, true, int>;
-  return long_sum ? forward_kernel<LIST, false, int64_t> : forward_kernel<LIST, false, int>;
+  typedef form<LIST, LIMITS, PARTS> F;
+  static_assert(F::SHARED <= KC_ROOM, "more than a block can have");
+  if (long_sum) return { forward_kernel<F, int64_t>, F::SHARED };
+  return { forward_kernel<F, int>, F::SHARED };
+}
+
+template <bool LIST, bool LIMITS> static chosen by_parts(const moho_kirchhoff *k, bool long_sum)
+{
+  if (k->parts == 1) return form_of<LIST, LIMITS, 1>(long_sum);
+  if (k->parts == 2) return form_of<LIST, LIMITS, 2>(long_sum);
+  return form_of<LIST, LIMITS, 0>(long_sum);
+}
+
+static chosen choose(const moho_kirchhoff *k, bool long_sum)
+{
+  if (kc_limited(&k->geo)) return k->full ? by_parts<false, true>(k, long_sum) : by_parts<true, true>(k, long_sum);
+  return k->full ? by_parts<false, false>(k, long_sum) : by_parts<true, false>(k, long_sum);
 }
 
 moho_status kc_forward_launch(const moho_kirchhoff *k, cudaStream_t st, char *work, int g, int n, bool long_sum,
@@ -466,11 +263,16 @@ moho_status kc_forward_launch(const moho_kirchhoff *k, cudaStream_t st, char *wo
   int blocks = 0;
   f.group0 = g, f.groups = n, f.most = most;
   f.units = k->panel.n * f.groups * f.lanes;
-  auto kernel = k->full ? kernel_of<false>(k->geo.aperture, long_sum) : kernel_of<true>(k->geo.aperture, long_sum);
-  CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
+  if (k->unit) {
+    const int *first = k->unit_first + g / k->fwd_chunk;
+    f.unit = k->unit + first[0], f.units = first[1] - first[0];
+    if (!f.units) return MOHO_OK;
+  }
+  chosen c = choose(k, long_sum);
+  CUDA_TRY(cudaFuncSetAttribute(c.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, c.shared));
   CUDA_TRY(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, k->ctx->ordinal));
   if (blocks > f.units) blocks = f.units;
-  kernel<<<(unsigned)blocks, WARPS * 32, SHARED, st>>>(f);
+  c.kernel<<<(unsigned)blocks, WARPS * 32, (size_t)c.shared, st>>>(f);
   CUDA_LAUNCHED("kirchhoff forward");
   return MOHO_OK;
 }

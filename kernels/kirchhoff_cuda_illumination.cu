@@ -17,7 +17,7 @@ struct light {
   const kc_span *span;
   uint32_t none;                        /* from there on: no time                                 */
   const void *legs;
-  const uint8_t *lit;
+  const uint16_t *lit;
 };
 
 __device__ __forceinline__ int64_t time_of(const light &a, int tile, int side, int64_t at)
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(THREADS)
   int64_t step = (int64_t)a.tile.n * KC_TILE, first = (int64_t)tile * KC_TILE + p, ts = 0,
           limit = (int64_t)(g.nt - 1) << a.frac, mask = ((int64_t)1 << a.frac) - 1;
   const R *legs = (const R *)a.legs + first;
-  const uint8_t *lit = a.lit + (int64_t)tile * g.nside;
+  const uint16_t *lit = a.lit + (int64_t)tile * g.nside;
   const double unit = ldexp(1., -a.frac);
   bool in = kc_point(g, a.tile, tile, p, at);
   kc_place place = kc_place_of(g, at);
@@ -80,7 +80,7 @@ moho_status kc_illumination(const moho_kirchhoff *k, cudaStream_t st, const doub
   light a = {};
   a.geo = k->geo, a.tile = k->tile, a.src = k->list.src, a.rec = k->list.rec, a.traces = k->ntraces;
   a.frac = kc_frac(k), a.table = k->table64, a.rel = k->tile_rel, a.span = k->tile_span;
-  a.none = k->items == 1 ? UINT32_MAX : kc_no_time(k);   /* a ring of single items has times everywhere */
+  a.none = k->window == KC_PAIRS ? UINT32_MAX : kc_no_time(k);   /* the largest windows have times everywhere */
   a.legs = k->legs[MOHO_ADJ], a.lit = k->lit;
   unsigned blocks = (unsigned)k->tile.n * (KC_TILE / THREADS);
   if (k->type == MOHO_F32) kernel_of<float>(k->parts)<<<blocks, THREADS, 0, st>>>(a, e, (float *)m);

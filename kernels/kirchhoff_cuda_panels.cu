@@ -1,6 +1,6 @@
 /* Panels of the fast forward: how the image is cut, what a cell can hold, the work area. */
 #include <math.h>
-#include <stdlib.h>
+#include <vector>
 #include "kirchhoff_cuda_panels.cuh"
 
 static size_t up(size_t n) { return (n + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN; }
@@ -13,14 +13,17 @@ int64_t kc_forward_rows(const moho_kirchhoff *k, int g0, int g1)
   return (end < k->ntraces ? end : k->ntraces) - (int64_t)g0 * KC_FWD * 32;
 }
 
+/* Where chunks of points are passed over they are patches, which are inside or outside more often than runs along z. */
 static void cut(const moho_kirchhoff *k, const int count[3], kc_boxes *b)
 {
   int64_t per = 1;
+  bool patches = k->parts || kc_limited(&k->geo);
   b->n = 1;
   for (int i = 0; i < 3; i++) {
-    b->size[i] = (k->geo.n[i] + count[i] - 1) / count[i];
+    int patch = patches ? k->tile.patch[i] : 1;
+    b->size[i] = ((k->geo.n[i] + count[i] - 1) / count[i] + patch - 1) / patch * patch;
     b->count[i] = (k->geo.n[i] + b->size[i] - 1) / b->size[i];
-    b->patch[i] = 0;
+    b->patch[i] = patches ? patch : 0;
     b->n *= b->count[i];
     per *= b->size[i];
   }
@@ -46,7 +49,7 @@ static moho_status try_cut(moho_kirchhoff *k, const int count[3], bool *fits, in
   MOHO_TRY(moho_block_new(k->ctx, (size_t)b.n * (size_t)k->geo.nside * sizeof(kc_span), &tmp));
   moho_status st = kc_spans(k, &b, false, (kc_span *)tmp->p, highest, &bad);
   moho_block_unref(tmp);
-  *fits = *highest + 3 <= (bad ? KC_HALF : KC_ROWS - KC_DUMP);
+  *fits = *highest + 3 <= (bad ? KC_HALF : kc_rows(k) - KC_DUMP);
   k->masked |= bad;
   return st;
 }
@@ -78,7 +81,7 @@ moho_status kc_forward_plan(moho_kirchhoff *k)
     int i = 0;
     for (int j = 1; j < 3; j++)
       if ((b.size[j] - 1) * h[j] > (b.size[i] - 1) * h[i]) i = j;
-    double over = b.per > KC_PANEL ? (double)b.per / KC_PANEL : highest / (double)(KC_ROWS - KC_DUMP);
+    double over = b.per > KC_PANEL ? (double)b.per / KC_PANEL : highest / (double)(kc_rows(k) - KC_DUMP);
     int next = over > 2 ? (int)(count[i] * fmin(sqrt(over), 2)) : 0;
     count[i] = next > count[i] ? next : count[i] + 1;
     while (count[i] < g->n[i] && (g->n[i] + count[i] - 1) / count[i] >= b.size[i]) count[i]++;
@@ -124,20 +127,29 @@ kc_forward_layout kc_forward_layout_of(const moho_kirchhoff *k)
 
 size_t kc_forward_work(const moho_kirchhoff *k) { return kc_forward_layout_of(k).end; }
 
-__global__ void largest_kernel(int64_t n, const int *__restrict__ sum, int *most)
+/* Largest and sum of cells. */
+__global__ void cells_kernel(int64_t n, const int *__restrict__ sum, int *most, unsigned long long *all)
 {
   int v = 0;
+  int64_t w = 0;
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x)
-    v = max(v, sum[i]);
+    v = max(v, sum[i]), w += sum[i];
   v = __reduce_max_sync(~0u, v);
-  if ((threadIdx.x & 31) == 0 && v > 0) atomicMax(most, v);
+  for (int o = 16; o; o /= 2) w += __shfl_xor_sync(~0u, w, o);
+  if ((threadIdx.x & 31) || w <= 0) return;
+  atomicMax(most, v);
+  atomicAdd(all, (unsigned long long)w);
 }
 
-/* An application to an image of ones: largest cells of the panels, and behind them of all. */
-static moho_status ones(const moho_kirchhoff *k, cudaStream_t st, char *work, int *most)
+/* What an application to an image of ones, with the magnitudes of weights, tells: largest cells of the panels, and of all;
+ * the sum of all. */
+struct found { std::vector<int> most; std::vector<kc_scale> scale; unsigned long long all; double unit; };
+
+static moho_status apply_to_ones(const moho_kirchhoff *k, cudaStream_t st, char *work, int *most, unsigned long long *all)
 {
   kc_forward_layout l = kc_forward_layout_of(k);
   CUDA_TRY(cudaMemsetAsync(most, 0, ((size_t)k->panel.n + 1) * sizeof *most, st));
+  CUDA_TRY(cudaMemsetAsync(all, 0, sizeof *all, st));
   CUDA_TRY(cudaMemsetAsync(work + l.done, 0, MOHO_ALIGN, st));
   MOHO_TRY(kc_prepare(k, st, NULL, NULL, work));
   for (int g = 0; g < k->fwd_groups; g += k->fwd_chunk) {
@@ -145,41 +157,55 @@ static moho_status ones(const moho_kirchhoff *k, cudaStream_t st, char *work, in
     int64_t cells = kc_forward_rows(k, g, g + n) * k->nt;
     CUDA_TRY(cudaMemsetAsync(work + l.next, 0, l.sum - l.next + (size_t)cells * sizeof(int), st));
     MOHO_TRY(kc_forward_launch(k, st, work, g, n, false, most));
-    largest_kernel<<<1024, 256, 0, st>>>(cells, (const int *)(work + l.sum), most + k->panel.n);
-    CUDA_LAUNCHED("kirchhoff largest");
+    cells_kernel<<<1024, 256, 0, st>>>(cells, (const int *)(work + l.sum), most + k->panel.n, all);
+    CUDA_LAUNCHED("kirchhoff cells");
   }
   return MOHO_OK;
 }
 
-/* Largest cells of F(1), by an application to an image of ones; rounding adds at most half a unit a point. */
+static moho_status ones(const moho_kirchhoff *k, cudaStream_t st, char *work, char *out, found *f)
+{
+  size_t n = (size_t)k->panel.n;
+  int *most = (int *)(out + sizeof f->all);
+  kc_forward_layout l = kc_forward_layout_of(k);
+  f->most.resize(n + 1), f->scale.resize(n);
+  MOHO_TRY(apply_to_ones(k, st, work, most, (unsigned long long *)out));
+  CUDA_TRY(cudaMemcpyAsync(f->most.data(), most, (n + 1) * sizeof *most, cudaMemcpyDeviceToHost, st));
+  CUDA_TRY(cudaMemcpyAsync(f->scale.data(), work + l.scale, n * sizeof(kc_scale), cudaMemcpyDeviceToHost, st));
+  CUDA_TRY(cudaMemcpyAsync(&f->all, out, sizeof f->all, cudaMemcpyDeviceToHost, st));
+  CUDA_TRY(cudaMemcpyAsync(&f->unit, work + l.unit, sizeof f->unit, cudaMemcpyDeviceToHost, st));
+  CUDA_TRY(cudaStreamSynchronize(st));
+  return MOHO_OK;
+}
+
+/* Largest cells of F(1), panels and behind them all. A point is rounded by half a unit, one with a weight by two halves;
+ * products in float are off by 2^-22 at most. */
 moho_status kc_forward_bound(moho_kirchhoff *k, cudaStream_t st)
 {
-  int n = k->panel.n;
+  size_t n = (size_t)k->panel.n;
   moho_block *tmp = NULL, *out = NULL;
-  int *most = (int *)calloc((size_t)n + 1, sizeof *most);
-  double *cell = (double *)calloc((size_t)n + 1, sizeof *cell), unit = 0, all = 0;
+  found f;
   k->long_sum = false;
-  moho_status r = most && cell ? MOHO_OK : moho_fail(MOHO_ENOMEM, "out of memory for bounds of %d panels", n);
-  if (r == MOHO_OK) r = moho_block_new(k->ctx, kc_forward_work(k), &tmp);
-  if (r == MOHO_OK) r = moho_block_new(k->ctx, ((size_t)n + 1) * sizeof(int), &out);
-  if (r == MOHO_OK) r = ones(k, st, (char *)tmp->p, (int *)out->p);
-  cudaError_t e = cudaSuccess;
-  if (r == MOHO_OK) e = cudaMemcpyAsync(most, out->p, ((size_t)n + 1) * sizeof(int), cudaMemcpyDeviceToHost, st);
-  if (r == MOHO_OK && e == cudaSuccess)
-    e = cudaMemcpyAsync(&unit, (char *)tmp->p + kc_forward_layout_of(k).unit, sizeof unit, cudaMemcpyDeviceToHost, st);
-  if (r == MOHO_OK && e == cudaSuccess) e = cudaStreamSynchronize(st);
-  if (r == MOHO_OK && e != cudaSuccess) r = cuda_failed(e, "bounds of the forward sums");
+  moho_status r = moho_block_new(k->ctx, kc_forward_work(k), &tmp);
+  if (r == MOHO_OK) r = moho_block_new(k->ctx, (n + 1) * sizeof(int) + sizeof f.all, &out);
+  if (r == MOHO_OK) r = ones(k, st, (char *)tmp->p, (char *)out->p, &f);
   moho_block_unref(tmp), moho_block_unref(out);
-  if (r == MOHO_OK) {
-    for (int i = 0; i < n; i++) cell[i] = (most[i] + 0.5 * k->panel.per) / 16384 + 1e-6;
-    all = most[n] * unit + (0.5 * k->panel.per / 16384 + unit) * n + 1e-6;
-    cell[n] = all;
-    /* 32-bit sums where their rounding stays small beside an average cell, for an image of normal numbers */
-    double average = fmax((double)k->ni / (double)k->nt, 1);
-    k->long_sum = 0.3 * sqrt((double)n) * all * 4.5 / 2147483648. / sqrt(average) > 1.2e-6;
-    if (cudaMemcpyAsync(k->cell, cell, ((size_t)n + 1) * sizeof *cell, cudaMemcpyHostToDevice, st) != cudaSuccess ||
-        cudaStreamSynchronize(st) != cudaSuccess) r = cuda_failed(cudaGetLastError(), "bounds of the forward sums");
+  MOHO_TRY(r);
+  std::vector<double> cell(n + 1);
+  double slack = (k->parts ? 1 : 0.5) * k->panel.per, more = 1 + 1e-6, all = (f.most[n] + (double)n) * f.unit;
+  for (size_t i = 0; i < n; i++) {
+    double units = f.scale[i].units;
+    if (!(units > 0)) continue;         /* no weight in it */
+    cell[i] = (f.most[i] + slack) / units * more;
+    all += slack / units;
   }
-  free(most), free(cell);
-  return r;
+  cell[n] = all * more;
+  /* 32-bit sums where their rounding stays small beside an average cell, for an image of normal numbers: its square is the
+     sum of the weights' squares, at least their sum's over the number of points. */
+  double points = fmax((double)k->ni / (double)k->nt, 1), average = sqrt(points);
+  if (k->parts) average = (double)f.all * f.unit / ((double)k->ntraces * (double)k->nt) / sqrt(points);
+  k->long_sum = !(0.3 * sqrt((double)n) * all * 4.5 / 2147483648. <= 1.2e-6 * average);
+  CUDA_TRY(cudaMemcpyAsync(k->cell, cell.data(), (n + 1) * sizeof(double), cudaMemcpyHostToDevice, st));
+  CUDA_TRY(cudaStreamSynchronize(st));
+  return MOHO_OK;
 }

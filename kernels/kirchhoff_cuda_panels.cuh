@@ -7,7 +7,8 @@
 static constexpr int KC_CHUNK_POINTS = 32;   /* of a panel, that a warp takes at a time        */
 static constexpr int KC_PART = 1024;         /* points of a panel that one block looks at      */
 
-typedef struct kc_stats { double most, sum, square; } kc_stats;   /* magnitudes of points          */
+/* Magnitudes of points; largest and sum also of points times the bounds of their weights. */
+typedef struct kc_stats { double most, peak, sum, square; } kc_stats;
 
 typedef struct kc_scale {
   int wide;                             /* the panel's points need the exact product           */

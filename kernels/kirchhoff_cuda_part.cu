@@ -19,6 +19,7 @@ moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t 
   if (!k) return moho_fail(MOHO_ENOMEM, "out of memory for a Kirchhoff plan");
   *k = *whole;
   k->nblk = 0, k->full = false, k->ntraces = ntraces;
+  k->unit = NULL, k->unit_first = NULL;   /* of all pairs */
   memset(&k->list, 0, sizeof k->list);
   moho_status st;
   try {
@@ -75,7 +76,7 @@ moho_status kc_look(const moho_kirchhoff *k, cudaStream_t st, moho_kirchhoff_loo
   unsigned blocks = KC_GRID((int64_t)k->tile.n * KC_TILE, 256);
   if (what == MOHO_KIRCHHOFF_TIMES)
     time_kernel<<<blocks, 256, 0, st>>>(k->geo, k->tile, side, k->table64, k->tile_rel, k->tile_span,
-                                        k->items == 1 ? UINT32_MAX : kc_no_time(k), ldexp(1., -kc_frac(k)), m);
+                                        k->window == KC_PAIRS ? UINT32_MAX : kc_no_time(k), ldexp(1., -kc_frac(k)), m);
   else if (k->type == MOHO_F32)
     length_kernel<<<blocks, 256, 0, st>>>(k->geo, k->tile, side, k->parts, (const float *)k->legs[MOHO_ADJ], m);
   else length_kernel<<<blocks, 256, 0, st>>>(k->geo, k->tile, side, k->parts, (const double *)k->legs[MOHO_ADJ], m);

@@ -34,7 +34,7 @@ struct plain {
   const int64_t *item, *pid;
   const int *la, *lb, *at;
   const void *legs;                     /* of this direction                                       */
-  const uint8_t *lit;
+  const uint16_t *lit;
 };
 
 __device__ __forceinline__ void pair_of(const plain &a, int64_t pid, int *s, int *r)
@@ -79,7 +79,7 @@ __device__ static int inside(const kc_geo &g, const bounds &b, const kc_trace &t
 
 __device__ __forceinline__ bool lit(const plain &a, int tile, int s, int r)
 {
-  const uint8_t *l = a.lit + (int64_t)tile * a.geo.nside;
+  const uint16_t *l = a.lit + (int64_t)tile * a.geo.nside;
   return l[s] && l[a.geo.roff + r];
 }
 

@@ -196,26 +196,18 @@ __global__ void kc_extent_kernel(kc_geo g, kc_boxes b, kc_extent *extent)
   __shared__ kc_extent of[8];
   int panel = blockIdx.x, warp = threadIdx.x >> 5, lane = threadIdx.x & 31, chunks = b.per / 32, at[3];
   double corner[3];
-  kc_extent all = { { INFINITY, INFINITY, INFINITY }, { -INFINITY, -INFINITY, -INFINITY } };
+  kc_extent all = { { INFINITY, INFINITY, INFINITY, INFINITY }, { -INFINITY, -INFINITY, -INFINITY, -INFINITY } };
   kc_corner(g, b, panel, corner);
   for (int c = warp; c < chunks; c += 8) {
     kc_point(g, b, panel, c * 32 + lane, at);
-    kc_middle3 p = kc_relative(kc_place_of(g, at), corner);
-    kc_extent e = { { p.y, p.x, p.z }, { p.y, p.x, p.z } };
-    for (int i = 0; i < 3; i++) {
-      for (int o = 16; o; o /= 2)
-        e.lo[i] = fminf(e.lo[i], __shfl_xor_sync(~0u, e.lo[i], o)),
-        e.hi[i] = fmaxf(e.hi[i], __shfl_xor_sync(~0u, e.hi[i], o));
-      all.lo[i] = fminf(all.lo[i], e.lo[i]), all.hi[i] = fmaxf(all.hi[i], e.hi[i]);
-    }
+    kc_extent e = kc_extent_at(kc_place_of(g, at), corner);
+    kc_widen(&e), kc_join(&all, e);
     if (lane == 0) extent[(int64_t)panel * chunks + c] = e;
   }
   if (lane == 0) of[warp] = all;
   __syncthreads();
   if (threadIdx.x) return;
-  for (int k = 1; k < 8; k++)
-    for (int i = 0; i < 3; i++)
-      all.lo[i] = fminf(all.lo[i], of[k].lo[i]), all.hi[i] = fmaxf(all.hi[i], of[k].hi[i]);
+  for (int k = 1; k < 8; k++) kc_join(&all, of[k]);
   extent[(int64_t)b.n * chunks + panel] = all;
 }
 
@@ -262,7 +254,7 @@ moho_status kc_tables(moho_kirchhoff *k)
     kc_panel_kernel<<<KC_GRID(panels, 256), 256, 0, st>>>(*g, k->panel, k->panel_span,
                                                           (uint32_t)(KC_HALF + 2) << KC_FRAC, k->panel_rel);
     CUDA_LAUNCHED("kirchhoff panel table");
-    if (g->aperture) {
+    if (kc_limited(g)) {
       size_t n = (size_t)k->panel.n * (size_t)(k->panel.per / 32 + 1);
       MOHO_TRY(kc_block(k, n * sizeof *k->panel_extent, NULL, (void **)&k->panel_extent));
       kc_extent_kernel<<<(unsigned)k->panel.n, 256, 0, st>>>(*g, k->panel, k->panel_extent);

@@ -1,6 +1,11 @@
 /* Tables of the legs' weights on the device: computed in double, rounded once to the operator's type. Nothing is
    contracted to fused multiply-adds here, so that a leg is on the same side of its taper's steps as on the CPU. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <algorithm>
+#include <vector>
+#include "kirchhoff_cuda_panels.cuh"
 #include "kirchhoff_cuda_weights.cuh"
 
 __device__ static double entry(const void *p, bool wide, const int64_t stride[2], int64_t i, int64_t j)
@@ -61,38 +66,60 @@ __device__ static void leg(const kc_geo &g, int frac, int side, const int at[3],
   kir_leg(g.dynamic, g.three, g.angle, g.taper, slopes, g.dynamic ? amplitude(g, side, v, at) : 1, w);
 }
 
-/* forward: [tile][point][part][side], else [part][side][tile][point]. A thread a side and point. */
-template <typename R>
-__global__ void leg_kernel(kc_geo g, kc_boxes b, int frac, int parts, bool forward, R *table)
+/* Tables of legs: of the adjoint kernels; of the plain forward; of the fast one, four points together. */
+enum { BY_SIDE, BY_POINT, BY_FOUR };
+
+__device__ static int64_t leg_at(int form, int64_t nside, int64_t points, int parts, int64_t side, int64_t point, int k)
 {
-  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, points = (int64_t)b.n * KC_TILE, side, point;
+  if (form == BY_SIDE) return (k * nside + side) * points + point;
+  if (form == BY_POINT) return (point * parts + k) * nside + side;
+  return ((point / 4 * parts + k) * nside + side) * 4 + point % 4;
+}
+
+/* A thread a side and point of the boxes. */
+template <typename R> __global__ void leg_kernel(kc_geo g, kc_boxes b, int frac, int parts, int form, R *table)
+{
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, points = (int64_t)b.n * b.per, side, point;
   int at[3];
   double w[3];
   if (i >= points * g.nside) return;
-  if (forward) side = i % g.nside, point = i / g.nside;
-  else side = i / points, point = i % points;
-  bool in = kc_point(g, b, (int)(point / KC_TILE), (int)(point % KC_TILE), at);
+  if (form == BY_SIDE) side = i / points, point = i % points;
+  else if (form == BY_POINT) side = i % g.nside, point = i / g.nside;
+  else side = i / 4 % g.nside, point = i / 4 / g.nside * 4 + i % 4;
+  bool in = kc_point(g, b, (int)(point / b.per), (int)(point % b.per), at);
   leg(g, frac, (int)side, at, w);
-  for (int k = 0; k < parts; k++)
-    table[forward ? (point * parts + k) * g.nside + side : (k * (int64_t)g.nside + side) * points + point] =
-        (R)(in ? w[k] : 0);
+  for (int k = 0; k < parts; k++) table[leg_at(form, g.nside, points, parts, side, point, k)] = (R)(in ? w[k] : 0);
 }
 
-/* Whether a side has weight anywhere in a tile: [tile][side]. A block each. */
-template <typename R>
-__global__ void lit_kernel(int nside, int tiles, int parts, const R *__restrict__ legs, uint8_t *lit)
+/* Where a side has weight in a run of points: [run][side], a bit a piece of the run. A thread each. */
+template <typename R, typename M>
+__global__ void lit_kernel(int nside, int64_t points, int run, int piece, int parts, int form, const R *__restrict__ legs,
+                           M *lit)
 {
-  int64_t tile = blockIdx.x / nside, side = blockIdx.x % nside;
-  bool any = false;
-  for (int k = 0; k < parts; k++)
-    any |= legs[((k * (int64_t)nside + side) * tiles + tile) * KC_TILE + threadIdx.x] != 0;
-  any = __syncthreads_or(any);
-  if (threadIdx.x == 0) lit[blockIdx.x] = any;
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, first = i / nside * run, side = i % nside;
+  unsigned mask = 0;
+  if (first >= points) return;
+  for (int p = 0; p < run; p++) {
+    if (mask >> (p / piece) & 1) continue;
+    for (int k = 0; k < parts; k++)
+      if (legs[leg_at(form, nside, points, parts, side, first + p, k)] != 0) mask |= 1u << (p / piece);
+  }
+  lit[i] = (M)mask;
+}
+
+/* In how many chunks of a panel: [panel][side]. */
+__global__ void lit_panel_kernel(int nside, int panels, int chunks, const uint8_t *__restrict__ of, int *lit)
+{
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= (int64_t)panels * nside) return;
+  int n = 0;
+  for (int c = 0; c < chunks; c++) n += of[(i / nside * chunks + c) * nside + i % nside] != 0;
+  lit[i] = n;
 }
 
 /* No weight of a pair at a point is above this: the product of the longest legs of either side. */
 template <typename R>
-__global__ void bound_kernel(kc_geo g, int64_t points, int parts, const R *__restrict__ legs, double *bound)
+__global__ void bound_kernel(kc_geo g, int64_t points, int parts, int form, const R *__restrict__ legs, double *bound)
 {
   int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= points) return;
@@ -100,38 +127,142 @@ __global__ void bound_kernel(kc_geo g, int64_t points, int parts, const R *__res
   for (int64_t side = 0; side < g.nside; side++) {
     double square = 0;
     for (int k = 0; k < parts; k++) {
-      double w = (double)legs[(k * (int64_t)g.nside + side) * points + i];
+      double w = (double)legs[leg_at(form, g.nside, points, parts, side, i, k)];
       square += w * w;
     }
     if (side < g.ns) most[0] = fmax(most[0], square);
     if (side >= g.roff && side < g.roff + g.nr) most[1] = fmax(most[1], square);
   }
-  bound[i] = sqrt(most[0]) * sqrt(most[1]) * (1 + 1e-9);
+  bound[i] = sqrt(most[0]) * sqrt(most[1]) * (1 + 1e-6);   /* room for products in float */
 }
 
-template <typename R> static moho_status tables(moho_kirchhoff *k, cudaStream_t st)
+/* One table, and where sides are lit in runs of its points. */
+template <typename R, typename M>
+static moho_status table(moho_kirchhoff *k, const kc_boxes *b, int form, int run, int piece, R **legs, M **lit)
+{
+  cudaStream_t st = kc_stream(k);
+  int nside = k->geo.nside;
+  int64_t points = (int64_t)b->n * b->per, n = points * nside;
+  size_t bytes = (size_t)n * (size_t)k->parts * sizeof(R);
+  MOHO_TRY(kc_block(k, bytes, NULL, (void **)legs));
+  k->table_bytes += bytes;
+  leg_kernel<<<KC_GRID(n, 128), 128, 0, st>>>(k->geo, *b, kc_frac(k), k->parts, form, *legs);
+  CUDA_LAUNCHED("kirchhoff legs");
+  if (!lit) return MOHO_OK;
+  MOHO_TRY(kc_block(k, (size_t)(points / run * nside) * sizeof **lit, NULL, (void **)lit));
+  lit_kernel<<<KC_GRID(points / run * nside, 128), 128, 0, st>>>(nside, points, run, piece, k->parts, form, *legs, *lit);
+  CUDA_LAUNCHED("kirchhoff lit");
+  return MOHO_OK;
+}
+
+template <typename R>
+static moho_status bound(moho_kirchhoff *k, const kc_boxes *b, int form, const R *legs, double **out)
+{
+  int64_t points = (int64_t)b->n * b->per;
+  MOHO_TRY(kc_block(k, (size_t)points * sizeof(double), NULL, (void **)out));
+  bound_kernel<<<KC_GRID(points, 128), 128, 0, kc_stream(k)>>>(k->geo, points, k->parts, form, legs, *out);
+  CUDA_LAUNCHED("kirchhoff bound");
+  return MOHO_OK;
+}
+
+/* Of boxes: sources and receivers with weight, to the device and here; of each box the sum of `lit`. */
+template <typename M>
+static moho_status sort_lit(moho_kirchhoff *k, int boxes, const M *lit, kc_lit *to, std::vector<int> *order,
+                            std::vector<int> *count, std::vector<double> *sum)
 {
   const kc_geo *g = &k->geo;
-  int64_t points = (int64_t)k->tile.n * KC_TILE, n = points * g->nside;
-  size_t bytes = (size_t)n * (size_t)k->parts * sizeof(R);
-  for (int i = 0; i < 2; i++) {
-    MOHO_TRY(kc_block(k, bytes, NULL, &k->legs[i]));
-    leg_kernel<<<KC_GRID(n, 128), 128, 0, st>>>(*g, k->tile, kc_frac(k), k->parts, i == MOHO_FWD, (R *)k->legs[i]);
-    CUDA_LAUNCHED("kirchhoff legs");
+  size_t n = (size_t)boxes, nside = (size_t)g->nside, width = (size_t)(g->ns + g->nr);
+  std::vector<M> is(n * nside);
+  order->assign(n * width, 0), count->assign(n * 2, 0), sum->assign(n, 0);
+  CUDA_TRY(cudaMemcpyAsync(is.data(), lit, is.size() * sizeof(M), cudaMemcpyDeviceToHost, kc_stream(k)));
+  CUDA_TRY(cudaStreamSynchronize(kc_stream(k)));
+  for (size_t b = 0; b < n; b++)
+    for (int role = 0; role < 2; role++) {
+      const M *of = &is[b * nside + (role ? (size_t)g->roff : 0)];
+      int *out = order->data() + b * width + (role ? g->ns : 0), *m = &(*count)[2 * b + (size_t)role];
+      for (int i = 0; i < (role ? g->nr : g->ns); i++)
+        if (of[i]) out[(*m)++] = i, (*sum)[b] += of[i];
+    }
+  MOHO_TRY(kc_block(k, order->size() * sizeof(int), order->data(), (void **)&to->order));
+  return kc_block(k, count->size() * sizeof(int), count->data(), (void **)&to->count);
+}
+
+/* What blocks of the fast forward take: of each launch and panel, four lit sides A with 32 lit sides B. Panels whose
+   sides have weight in most chunks come first, so that the last units are short. */
+static moho_status make_units(moho_kirchhoff *k, const std::vector<int> &order, const std::vector<int> &count,
+                              const std::vector<double> &sum)
+{
+  const kc_geo *g = &k->geo;
+  std::vector<int4> unit;
+  std::vector<int> first, panel((size_t)k->panel.n);
+  auto mean = [&](int p) { return sum[(size_t)p] / (count[(size_t)(2 * p)] + count[(size_t)(2 * p + 1)] + 1); };
+  for (int p = 0; p < k->panel.n; p++) panel[(size_t)p] = p;
+  std::stable_sort(panel.begin(), panel.end(), [&](int p, int q) { return mean(p) > mean(q); });
+  for (int from = 0; from < k->fwd_groups; from += k->fwd_chunk) {
+    first.push_back((int)unit.size());
+    for (int p : panel) {
+      const int *src = order.data() + (size_t)p * (size_t)(g->ns + g->nr), *a = k->fwd_swap ? src + g->ns : src;
+      int na = count[(size_t)(2 * p + k->fwd_swap)], nb = count[(size_t)(2 * p + !k->fwd_swap)], i = 0, n = 0;
+      while (i < na && a[i] < from * KC_FWD) i++;
+      for (; i < na && a[i] < (from + k->fwd_chunk) * KC_FWD; i += n) {
+        for (n = 0; n < KC_FWD && i + n < na && a[i + n] < (from + k->fwd_chunk) * KC_FWD;) n++;
+        for (int b = 0; b < nb; b += KC_LANES) unit.push_back(make_int4(p, i, n, b));
+      }
+    }
   }
-  const R *legs = (const R *)k->legs[MOHO_ADJ];
-  MOHO_TRY(kc_block(k, (size_t)k->tile.n * (size_t)g->nside, NULL, (void **)&k->lit));
-  lit_kernel<<<(unsigned)k->tile.n * (unsigned)g->nside, KC_TILE, 0, st>>>(g->nside, k->tile.n, k->parts, legs, k->lit);
-  CUDA_LAUNCHED("kirchhoff lit");
-  MOHO_TRY(kc_block(k, (size_t)points * sizeof(double), NULL, (void **)&k->bound));
-  bound_kernel<<<KC_GRID(points, 128), 128, 0, st>>>(*g, points, k->parts, legs, k->bound);
-  CUDA_LAUNCHED("kirchhoff bound");
-  k->table_bytes += 2 * bytes;
-  return MOHO_OK;
+  first.push_back((int)unit.size());
+  k->unit_first = (int *)malloc(first.size() * sizeof *k->unit_first);
+  if (!k->unit_first) return moho_fail(MOHO_ENOMEM, "out of memory for %zu units of work", unit.size());
+  memcpy(k->unit_first, first.data(), first.size() * sizeof *k->unit_first);
+  return kc_block(k, unit.size() * sizeof unit[0], unit.data(), (void **)&k->unit);
+}
+
+template <typename R> static moho_status tables(moho_kirchhoff *k)
+{
+  std::vector<int> order, count;
+  std::vector<double> sum;
+  R *legs;
+  MOHO_TRY(table(k, &k->tile, BY_SIDE, KC_TILE, KC_LANES, &legs, &k->lit));
+  k->legs[MOHO_ADJ] = legs;
+  if (k->fast_adjoint && k->full) MOHO_TRY(sort_lit(k, k->tile.n, k->lit, &k->tile_sides, &order, &count, &sum));
+  if (!k->fast_forward) {
+    MOHO_TRY(table(k, &k->tile, BY_POINT, KC_TILE, KC_LANES, (R **)&k->legs[MOHO_FWD], (uint16_t **)NULL));
+    return bound(k, &k->tile, BY_SIDE, legs, &k->bound);
+  }
+  int chunks = k->panel.per / KC_CHUNK_POINTS;
+  int64_t n = (int64_t)k->panel.n * k->geo.nside;
+  MOHO_TRY(table(k, &k->panel, BY_FOUR, KC_CHUNK_POINTS, 4, &k->panel_legs, &k->chunk_lit));
+  MOHO_TRY(bound(k, &k->panel, BY_FOUR, k->panel_legs, &k->panel_bound));
+  MOHO_TRY(kc_block(k, (size_t)n * sizeof *k->panel_lit, NULL, (void **)&k->panel_lit));
+  lit_panel_kernel<<<KC_GRID(n, 128), 128, 0, kc_stream(k)>>>(k->geo.nside, k->panel.n, chunks, k->chunk_lit, k->panel_lit);
+  CUDA_LAUNCHED("kirchhoff lit panels");
+  if (!k->full) return MOHO_OK;
+  MOHO_TRY(sort_lit(k, k->panel.n, k->panel_lit, &k->panel_sides, &order, &count, &sum));
+  return make_units(k, order, count, sum);
 }
 
 moho_status kc_legs(moho_kirchhoff *k)
 {
   if (!k->parts) return MOHO_OK;
-  return k->type == MOHO_F32 ? tables<float>(k, kc_stream(k)) : tables<double>(k, kc_stream(k));
+  return k->type == MOHO_F32 ? tables<float>(k) : tables<double>(k);
+}
+
+/* Weights of offsets, which in 2-D are whole cells, at the rows of the image: many of their ratios lie on steps. */
+__global__ void offset_kernel(kc_geo g, int64_t n, float *table)
+{
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  double cells = (double)(i / g.n[2]), row = (double)(i % g.n[2] + 1);
+  if (i < n) table[i] = (float)kir_taper(g.offset, g.taper, __ddiv_rn(cells, row));
+}
+
+moho_status kc_offset_table(moho_kirchhoff *k)
+{
+  const kc_geo *g = &k->geo;
+  int64_t n = ((int64_t)g->cells + 1) * g->n[2];
+  if (!g->offset.on || g->three || n > 1 << 24 || !(k->fast_forward || k->fast_adjoint)) return MOHO_OK;
+  MOHO_TRY(kc_block(k, (size_t)n * sizeof(float), NULL, (void **)&k->offset_weights));
+  k->table_bytes += (size_t)n * sizeof(float);
+  offset_kernel<<<KC_GRID(n, 256), 256, 0, kc_stream(k)>>>(*g, n, k->offset_weights);
+  CUDA_LAUNCHED("kirchhoff offsets");
+  return MOHO_OK;
 }

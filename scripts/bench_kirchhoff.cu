@@ -4,7 +4,7 @@
      make -C BUILD bench_kirchhoff     builds it (from the module's objects, for one architecture: configure with
                                        NVCC_GENCODE)
      bench_kirchhoff check [NAME]      every shape against a reference in double; two runs; dot test
-     bench_kirchhoff time [SECONDS [verify | NAME]]
+     bench_kirchhoff time [SECONDS [verify] [NAME]]
                                        10-run medians and sustained rates (default 0.5 s), Gupd/s; with errors against
                                        the reference and the dot test, or only of problems called so
 
@@ -243,10 +243,10 @@ template<typename R> static void check(const problem &p, bool print)
   expect(m, "adjoint of rows differs", same(z, z2) ? 0 : 1, 0);
   check_light<R>(m, r);
   if (print)
-    printf("%-22s %s fwd %s %.2e  adj %s %.2e  dot %.1e  panels %dx%dx%d of %d, items %d, tile %dx%dx%d\n", p.name,
+    printf("%-22s %s fwd %s %.2e  adj %s %.2e  dot %.1e  panels %dx%dx%d of %d, window %d, tile %dx%dx%d\n", p.name,
            sizeof(R) == 4 ? "f32" : "f64", m.plan->fast_forward ? m.plan->long_sum ? "fast64" : "fast" : "plain", ef,
            m.plan->fast_adjoint ? "fast" : "plain", ea, ed, m.plan->panel.count[0], m.plan->panel.count[1],
-           m.plan->panel.count[2], m.plan->panel.per, m.plan->items, m.plan->tile.size[0], m.plan->tile.size[1],
+           m.plan->panel.count[2], m.plan->panel.per, m.plan->window, m.plan->tile.size[0], m.plan->tile.size[1],
            m.plan->tile.size[2]);
   fflush(stdout);
   drop(m);
@@ -303,11 +303,16 @@ template<typename R> static void measure(const problem &p, double seconds, bool 
   runner<R> r(m);
   double updates = (double)m.traces * (double)m.ni;
   std::vector<R> x = normal<R>((size_t)m.ni, p.spiky), d = normal<R>((size_t)(m.traces * p.nt), false);
-  printf("%-16s %s %.3g updates, panels %dx%dx%d of %d%s, slices %d, items %d, tables %.0f MiB, work %.0f MiB%s%s\n",
+  printf("%-16s %s %.3g updates, panels %dx%dx%d of %d%s, slices %d, window %d, tables %.0f MiB, work %.0f MiB%s%s\n",
          p.name, sizeof(R) == 4 ? "f32" : "f64", updates, m.plan->panel.count[0], m.plan->panel.count[1],
-         m.plan->panel.count[2], m.plan->panel.per, m.plan->long_sum ? " long" : "", m.plan->adj_slices, m.plan->items,
+         m.plan->panel.count[2], m.plan->panel.per, m.plan->long_sum ? " long" : "", m.plan->adj_slices, m.plan->window,
          (double)K->table_bytes(m.plan) / 1048576, (double)r.work.n / 1048576,
          m.plan->fast_forward ? "" : ", forward plain", m.plan->fast_adjoint ? "" : ", adjoint plain");
+  if (p.share) {
+    double n = 0;
+    for (double v : reference(m, COUNT, std::vector<double>((size_t)m.ni))) n += v;
+    printf("  %.1f %% of the pairs have weight\n", 100 * n / updates);
+  }
   for (int dir = 0; dir < 2; dir++) {
     r.x.put(x), r.y.put(d);
     auto f = [&] { dir ? r.adjoint(1, false, 0) : r.forward(1, false, 0); };
@@ -361,8 +366,16 @@ static void time_all(double seconds, bool verify)
   const char *const names[] = { "dynamic, small", "dynamic, large", "dynamic, 3-D" };
   for (int i = 0; i < 3; i++) {
     fans[i].name = names[i], fans[i].dynamic = true, fans[i].angle = 70;
-    measure<float>(fans[i], .1, verify && i == 0), measure<double>(fans[i], .1, false);
+    measure<float>(fans[i], .1, verify && i < 2);
+    if (i < 2) fans[i].spiky = true, measure<float>(fans[i], .1, verify);
+    fans[i].spiky = false, measure<double>(fans[i], .1, false);
   }
+  /* what limits save, beside the same without */
+  problem limited[] = { fans[1], fans[1], large, large, large };
+  const char *const which[] = { "half: no angles", "half: angles", "half: lateral", "half: lateral, hard", "half: offsets" };
+  limited[0].angle = 0, limited[1].angle = 60;
+  limited[2].amin = .96, limited[2].amax = 1.2, limited[3].amin = limited[3].amax = 1.1, limited[4].offset = 1;
+  for (int i = 0; i < 5; i++) limited[i].name = which[i], limited[i].share = true, measure<float>(limited[i], .05, false);
   for (const problem *p : { &small, &large, &cube }) measure<double>(*p, .1, verify && p == &small);
 }
 
@@ -373,9 +386,9 @@ int main(int argc, char **argv)
   if (!strcmp(what, "check")) check_all(argc > 2 ? argv[2] : NULL);
   else if (!strcmp(what, "time")) {
     bool verify = argc > 3 && !strcmp(argv[3], "verify");
-    if (argc > 3 && !verify) only = argv[3];
+    if (argc > 3 + verify) only = argv[3 + verify];
     time_all(argc > 2 ? atof(argv[2]) : 0.5, verify);
-  } else return fprintf(stderr, "bench_kirchhoff check [NAME] | time [SECONDS [verify | NAME]]\n"), 2;
+  } else return fprintf(stderr, "bench_kirchhoff check [NAME] | time [SECONDS [verify] [NAME]]\n"), 2;
   CK(cudaDeviceSynchronize());
   return failures != 0;
 }

@@ -18,6 +18,8 @@ struct problem {
   bool plain = false;                   /* float ones may take the plain kernels               */
   bool dynamic = false, hard = false;   /* hard: the offset's limit                            */
   double angle = 0, offset = 0;         /* limits, from 0.8 of them: degrees, cells over a row  */
+  double slope = 0;                     /* of the sources' depths, m each                       */
+  bool share = false;                   /* when timed: tell what part of the pairs has weight   */
 };
 
 struct made {
@@ -61,6 +63,7 @@ static void positions(made &m)
   };
   place(m.src, p.ns, 0, 10);
   place(m.rec, p.nr, X > 10 ? 5 : 0, 20);
+  for (int i = 0; i < p.ns; i++) m.src[(size_t)(2 * p.ns + i)] += i * p.slope;
   if (p.shared) m.rec = m.src;
 }
 
@@ -306,7 +309,18 @@ __global__ void reference_light(view m, const double *e, double *y)
   y[i] = sum;
 }
 
-enum { LIGHT = 2 };                     /* beside the directions                                  */
+/* Traces that meet a point. */
+__global__ void reference_count(view m, const double *, double *y)
+{
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= m.ni) return;
+  double n = 0, f, w;
+  int k;
+  for (int64_t t = 0; t < m.traces; t++) n += meets(m, i, t, &k, &f, &w);
+  y[i] = n;
+}
+
+enum { LIGHT = 2, COUNT };              /* beside the directions                                  */
 
 static std::vector<double> reference(const made &m, int dir, const std::vector<double> &x)
 {
@@ -323,7 +337,7 @@ static std::vector<double> reference(const made &m, int dir, const std::vector<d
              ts.p, tr.p, src.p, rec.p, vel.p, is.p, ir.p };
   CK(cudaMemset(out.p, 0, n * sizeof(double)));
   if (dir == MOHO_FWD) reference_forward<<<(unsigned)((m.traces + 63) / 64), 64>>>(v, in.p, out.p);
-  else (dir == LIGHT ? reference_light : reference_adjoint)<<<(unsigned)((m.ni + 63) / 64), 64>>>(v, in.p, out.p);
+  else (dir == LIGHT ? reference_light : dir == COUNT ? reference_count : reference_adjoint)<<<(unsigned)((m.ni + 63) / 64), 64>>>(v, in.p, out.p);
   CK(cudaDeviceSynchronize());
   return out.get();
 }
@@ -522,27 +536,44 @@ static const problem problems[] = {
      .list = 1, .byot = 5},
     {.name = "far behind the record", .n = {1, 401, 301}, .d = {100, 100, 100}, .ns = 3, .nr = 9, .nt = 201, .dt = .004,
      .plain = true},
-    {.name = "dynamic", .n = {1, 77, 47}, .d = {10, 12, 9}, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .plain = true,
-     .dynamic = true},
-    {.name = "dynamic, 70 degrees", .n = {1, 137, 93}, .d = {10, 10, 10}, .ns = 9, .nr = 21, .nt = 301, .dt = .004,
-     .shift = 5, .plain = true, .dynamic = true, .angle = 70},
-    {.name = "dynamic, all limits", .n = {1, 137, 93}, .d = {10, 10, 10}, .ns = 21, .nr = 10, .nt = 301, .dt = .004, .amin = .8,
-     .amax = 1.2, .plain = true, .dynamic = true, .angle = 60, .offset = 1.7},
-    {.name = "dynamic, list", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .list = 3,
-     .plain = true, .dynamic = true, .angle = 50},
-    {.name = "dynamic, gaps", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .byot = 3,
-     .plain = true, .dynamic = true, .angle = 70},
-    {.name = "dynamic, shared", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 13, .nr = 13, .nt = 151, .dt = .004,
-     .shared = true, .plain = true, .dynamic = true, .hard = true, .offset = 1},
+#define D2(N, X, Z, NS, NR, NT, ...)                                                                                   \
+  {.name = N, .n = {1, X, Z}, .d = {10, 10, 10}, .ns = NS, .nr = NR, .nt = NT, .dt = .004, __VA_ARGS__}
+    {.name = "dynamic", .n = {1, 77, 47}, .d = {10, 12, 9}, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .dynamic = true},
+    D2("dynamic, 70 degrees", 137, 93, 9, 21, 301, .shift = 5, .dynamic = true, .angle = 70),
+    D2("dynamic, 25 degrees", 201, 147, 21, 45, 451, .shift = -3, .dynamic = true, .angle = 25),
+    D2("dynamic, spiky", 201, 147, 11, 35, 601, .spiky = true, .dynamic = true, .angle = 70),
+    D2("dynamic, receivers in registers", 91, 67, 71, 8, 251, .dynamic = true, .angle = 60),
+    D2("dynamic, one trace", 77, 55, 1, 1, 222, .dynamic = true, .angle = 70),
+    D2("dynamic, lateral", 137, 93, 21, 10, 301, .amin = .8, .amax = 1.2, .dynamic = true, .angle = 60),
+    D2("dynamic, lateral, list", 91, 67, 25, 33, 251, .list = 3, .amin = .3, .amax = .61, .dynamic = true, .angle = 50),
+    D2("dynamic, all limits", 137, 93, 21, 10, 301, .amin = .8, .amax = 1.2, .dynamic = true, .angle = 60, .offset = 1.7),
+    D2("dynamic, list", 77, 47, 11, 33, 151, .list = 3, .dynamic = true, .angle = 50),
+    D2("dynamic, streamer", 191, 67, 21, 65, 251, .list = 1, .dynamic = true, .angle = 30),
+    D2("dynamic, late start", 91, 67, 5, 35, 151, .t0 = .31, .dynamic = true, .angle = 70),
+    D2("dynamic, gaps", 77, 47, 11, 33, 151, .byot = 3, .dynamic = true, .angle = 70),
+    D2("dynamic, gaps, list", 77, 47, 11, 33, 151, .list = 1, .byot = 3, .dynamic = true, .angle = 70),
+    D2("dynamic, shared", 77, 47, 13, 13, 151, .shared = true, .dynamic = true, .hard = true, .offset = 1),
+    D2("dynamic, shared, 40 degrees", 77, 47, 13, 13, 151, .shared = true, .dynamic = true, .angle = 40),
+    {.name = "dynamic, 2 ms", .n = {1, 101, 87}, .d = {10, 10, 10}, .ns = 9, .nr = 33, .nt = 801, .dt = .002, .dynamic = true,
+     .angle = 60},
     {.name = "dynamic, fine", .n = {1, 41, 37}, .d = {10, 10, 10}, .ns = 5, .nr = 33, .nt = 4001, .dt = .0001,
      .plain = true, .dynamic = true, .angle = 70},
     {.name = "dynamic, 3-D", .n = {21, 33, 17}, .d = {11, 10, 9}, .ns = 7, .nr = 12, .nt = 151, .dt = .004, .plain = true,
      .dynamic = true, .angle = 65},
     {.name = "dynamic, 3-D, list", .n = {21, 33, 17}, .d = {11, 10, 9}, .ns = 7, .nr = 12, .nt = 151, .dt = .004, .list = 3,
      .amin = .6, .amax = 1.1, .plain = true, .dynamic = true, .offset = 2},
-    {.name = "angles", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .plain = true,
-     .angle = 55},
-    {.name = "offsets", .n = {1, 77, 47}, .d = {10, 10, 10}, .ns = 11, .nr = 33, .nt = 151, .dt = .004, .plain = true,
-     .offset = 1.3},
+    D2("angles", 77, 47, 11, 33, 151, .angle = 55),
+    D2("angles, narrow", 201, 147, 21, 45, 451, .angle = 20),
+    D2("angles, list", 91, 67, 25, 33, 251, .list = 3, .angle = 45),
+    {.name = "angles, 3-D", .n = {21, 33, 17}, .d = {11, 10, 9}, .ns = 7, .nr = 12, .nt = 151, .dt = .004, .angle = 50},
+    D2("offsets", 77, 47, 11, 33, 151, .offset = 1.3),
+    D2("offsets, hard, spiky", 201, 147, 21, 45, 451, .spiky = true, .hard = true, .offset = .7),
+    D2("offsets, list", 91, 67, 25, 33, 251, .list = 3, .offset = .9),
+    D2("offsets, lateral", 137, 93, 21, 10, 301, .amin = .8, .amax = 1.2, .offset = 1.7),
+    {.name = "offsets, 3-D", .n = {21, 33, 17}, .d = {11, 10, 9}, .ns = 7, .nr = 12, .nt = 151, .dt = .004, .offset = 1.6},
+    {.name = "offsets, time", .n = {1, 77, 147}, .d = {10, 10, .004}, .ns = 5, .nr = 33, .nt = 251, .dt = .004, .mode = TIME,
+     .vel = 1, .amin = .5, .amax = .77, .offset = 1.1},
+    D2("aperture, slope", 137, 93, 21, 10, 301, .amin = .5, .amax = .9, .slope = 3),
+#undef D2
 #undef A2
 };
