@@ -72,3 +72,28 @@ describe("examples/lsm_marmousi.lua", function()
     assert.matches("shape %(1360, 280%) of f32 takes 1523200", err)
   end)
 end)
+
+describe("examples/four_ways.lua", function()
+  setup(program.enter)
+  teardown(program.leave)
+
+  it("gives one result in all four", function()
+    for _, host in ipairs{ program.path "moho", program.path "tests/moho_lag" } do
+      local code, out, err = program.run{ src .. "/examples/four_ways.lua", "--nx=21", "--nz=13", "--ns=7", "--nr=5", "--nt=101", "--groups=3", "--runs=1", "--timeline",
+        program = host }
+      assert.equal("", err)
+      assert.equal(0, code)
+      local rows = 0
+      for differs in out:gmatch "forward .-(%S+)\n" do
+        rows = rows + 1
+        assert.is_true(not tonumber(differs) or tonumber(differs) < 1e-6, out)
+      end
+      for differs in out:gmatch "adjoint .-(%S+)\n" do
+        rows = rows + 1
+        assert.is_true(not tonumber(differs) or tonumber(differs) < 1e-6, out)
+      end
+      assert.is_true(rows >= 8, out)
+      assert.matches("kernels", out)
+    end
+  end)
+end)

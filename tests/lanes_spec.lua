@@ -248,6 +248,35 @@ describe("lifted groups", function()
     assert.equal(allocs, moho.mem(device).allocs)
   end)
 
+  it_there("are solved for under a limit of a tenth of the data", function()
+    local n, m, k = 7, memcheck and 501 or 100003, 40
+    local there, here = {}, {}
+    local function part(i, where)                          -- a derivative of the model, spread out over the group's data
+      local P = moho.pad{ dims = { n }, pad = { 11 * i, m - n - 11 * i }, device = where }
+      return moho.first_derivative{ dims = { m }, device = where } * P * diagonal(n, "f32", i, where)
+    end
+    for i = 1, k do there[i], here[i] = up(m, "f32").H * part(i, device), part(i, "cpu") end
+    local A, C = stack("vstack", there, 2), moho.vstack(here)
+    local x = normal({ n }, "f32", 1)
+    local y = C * x
+    collectgarbage() collectgarbage()
+    moho.mem.trim(device)
+    local limit = math.ceil(y.nbytes / 10) + moho.mem(device).live
+    moho.mem.limit(limit, device)
+    local ok, why = pcall(function()
+      fails("out of memory on " .. device .. ".*the limit is", function() return y:to(device) end)
+      local most, z = 0, nil
+      z = moho.lsqr{ A = A, y = y, niter = 12, callback = function()
+        local now = moho.mem(device)
+        most = math.max(most, now.live + now.cached)
+      end }
+      assert.is_true(most <= limit and most > y.nbytes / 20, most)
+      close(x, z, "f32")
+    end)
+    moho.mem.limit(0, device)
+    assert.is_true(ok, why)
+  end)
+
   it_there("run beside each other: copies up of the next, kernels, copies down of the last", function()
     if not lag then return pending "a card's times are in docs/performance.md" end
     local n, k = 701, 6                                    -- kernels take longer than copies
