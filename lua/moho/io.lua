@@ -143,7 +143,7 @@ methods.write = schema.fn{
   help = "Writes an array of any dtype on any device with its sampling (axes), a number, a string or a list of strings; makes the\n"
     .. "groups above it; replaces a dataset that is there. Options: chunk (sizes), deflate (level 0 to 9); start (from 1, one integer\n"
     .. "an axis): into that part of a dataset, which stays; where there is none, shape is the whole's, and what is never written is zero.",
-  args = { { "path", "string", need = true, help = "path of a dataset" }, { "value", "any", need = true, help = "array, number, string or list of strings" },
+  args = { { "path", "string", need = true, help = "path of a dataset" }, { "value", "any", need = true, nan = true, help = "array, number, string or list of strings" },
     { "options", "table", help = "chunk, deflate, start, shape; absent: none" } },
   returns = "nothing",
   call = function(f, path, value, o)
@@ -158,7 +158,7 @@ methods.attr = schema.fn{
   help = "An attribute of a group or dataset: a number, a string, a list of strings or an array; nil when there is none. With a\n"
     .. "value: sets it.",
   args = { { "path", "string", need = true, help = "path of a group or dataset" }, { "name", "string", need = true, help = "name of the attribute" },
-    { "value", "any", help = "array, number, string or list of strings; absent: the attribute is read" } },
+    { "value", "any", nan = true, help = "array, number, string or list of strings; absent: the attribute is read" } },
   returns = "number, string, list of strings, array or nil",
   call = function(f, path, name, value)
     if core.h5_kind("file:attr", f, path) == "none" then absent("file:attr", f, path) end
@@ -370,7 +370,7 @@ local write = schema.fn{
     .. "  .rsf           Madagascar: the text, and the values in NAME.rsf@; sampling (axes) goes along\n"
     .. "  .bin .raw .dat  the values, little endian",
   args = { { "path", "string", need = true, help = "file name" },
-    { "value", "any", need = true, help = "array; for HDF5 also number or string" }, { "options", "table", help = "see above; absent: none" } },
+    { "value", "any", need = true, nan = true, help = "array; for HDF5 also number or string" }, { "options", "table", help = "see above; absent: none" } },
   errors = "folders that are absent or closed to the user, a full disk: the old file stays as it was",
   returns = "nothing",
   call = function(path, value, o) writers[format_of("write", path)](path, value, o) end,

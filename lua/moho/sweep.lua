@@ -12,7 +12,7 @@ for name, f in pairs(space) do
   if schema.by_function[f] then M[name] = f end
 end
 
---- How this process runs scripts: set by `moho sweep`. worker: serve the sweep of folder `out`; given: what the command line says.
+--- How this process runs scripts: set by `moho sweep`. worker: serve the sweep of the name `serve`, its points and its code; others that the script makes are made and not run.
 M.mode = {}
 
 local Sweep = { __name = "moho.sweep" }
@@ -84,7 +84,7 @@ local sweep = schema.fn{
   help = "Runs a function over a space of parameters in worker processes and keeps what is done: the same sweep started again goes on where it was, " ..
     "also after values were added, and after a kill. The script returns it: moho sweep FILE (or moho FILE) runs it; s:run{} does from the prompt.\n" ..
     "run(p, ctx) gets the parameters and returns a row of results { name = number, string or boolean }. ctx:save(name, array) keeps arrays in the run's " ..
-    "result.h5, ctx:path(\"image.png\") is a file in its folder, ctx:log(...) a line of its log; ctx.setup is what setup() gave, once a worker; ctx.seed " ..
+    "result.h5, ctx:path(\"image.png\") is a file in its folder, ctx:log(...) a line of its log, callback = ctx:logger(5) of a solver one each 5 iterations; ctx.setup is what setup() gave, once a worker; ctx.seed " ..
     "differs for each run and does not depend on the order.",
   args = {
     { "space", "table", need = true, help = "name = {values} | one value | moho.sweep.linspace(...) and the like; mode \"list\": a list of points" },
@@ -135,7 +135,7 @@ local sweep = schema.fn{
     end
     table.sort(names)
     s.names, s.fingerprint, s.code = names, text.hash(table.concat(keys, " ")), code_of(o.run, o.setup)
-    if M.mode.worker and s.out == M.mode.out then require("moho.sweep_worker").serve(s) end
+    if M.mode.worker and s.fingerprint .. s.code == M.mode.serve then require("moho.sweep_worker").serve(s) end
     return s
   end,
 }

@@ -88,13 +88,13 @@ local run_options = {
     if not i or n < 1 or i < 1 or i > n then usage("option '%s': expected I/N with I from 1 to N, got '%s'", name, v) end
     return { i, n }
   end,
-  worker = integer(1),
+  worker = integer(1), serve = any,
 }
 local look_options = { columns = words, sort = any, csv = any, by = any, all = true, minimize = any, maximize = any }
 
 local function flags(declared)
   local list = { "--help" }
-  for k in pairs(declared) do if k ~= "worker" then list[#list + 1] = "--" .. k:gsub("_", "-") end end
+  for k in pairs(declared) do if k ~= "worker" and k ~= "serve" then list[#list + 1] = "--" .. k:gsub("_", "-") end end
   return list
 end
 
@@ -184,7 +184,7 @@ local function run(s, o, given)
 end
 
 -- The sweep that a file makes.
-local function load(file, rest)
+local function load(file, rest, worker)
   if not core.file_about(file) then usage("no script '%s'", file) end
   local f, why = loadfile(file)
   if not f then error(why, 0) end
@@ -193,6 +193,10 @@ local function load(file, rest)
   if dir then package.path = dir .. "/?.lua;" .. package.path end
   local s = f(unpack(rest))
   local sweep = require "moho.sweep"
+  if worker then
+    error(("moho sweep: %s has made other points, or other code, when a worker ran it: the script must make the same sweep each time " ..
+      "(no clock, no random numbers of its own)"):format(file), 0)
+  end
   if not sweep.is(s) then
     error(("moho sweep: %s returned %s; it must end in: return moho.sweep{...}"):format(file, schema.describe(s)), 0)
   end
@@ -210,11 +214,10 @@ local function run_file(args, device, threads)
   mode.out, mode.sets, mode.device, mode.file = o.out, o.sets, device, core.file_real(left[1])
   if o.worker then
     core.worker_begin(o.worker)
-    mode.worker = true
+    mode.worker, mode.serve = true, o.serve
   else core.default_device "cpu" end                 -- the parent touches no device
   o.threads = threads > 0 and threads or nil
-  local s = load(left[1], rest)
-  if o.worker then error(("moho sweep: %s returned a sweep of another folder to its worker"):format(left[1]), 0) end
+  local s = load(left[1], rest, o.worker)
   return run(s, o, { program = "moho", file = left[1], rest = rest, device = device, threads = threads })
 end
 

@@ -13,9 +13,24 @@ local function time_text(s)
 end
 M.time_text = time_text
 
+-- What is no UTF-8 becomes U+FFFD: a reader of JSON stops at it.
+local function utf8(s)
+  if not s:find "[\128-\255]" then return s end
+  local out, i = {}, 1
+  while i <= #s do
+    local piece = s:match("^[%z\1-\127]+", i) or s:match("^[\194-\223][\128-\191]", i) or s:match("^\224[\160-\191][\128-\191]", i) or
+      s:match("^[\225-\236\238\239][\128-\191][\128-\191]", i) or s:match("^\237[\128-\159][\128-\191]", i) or
+      s:match("^\240[\144-\191][\128-\191][\128-\191]", i) or s:match("^[\241-\243][\128-\191][\128-\191][\128-\191]", i) or
+      s:match("^\244[\128-\143][\128-\191][\128-\191]", i)
+    out[#out + 1] = piece or "\239\191\189"
+    i = i + (piece and #piece or 1)
+  end
+  return table.concat(out)
+end
+
 local function json_value(v)
   if type(v) == "string" then
-    return '"' .. v:gsub('[%c"\\\127]', function(c)
+    return '"' .. utf8(v):gsub('[%c"\\\127]', function(c)
       return c == '"' and '\\"' or c == "\\" and "\\\\" or c == "\n" and "\\n" or ("\\u%04x"):format(c:byte())
     end) .. '"'
   elseif type(v) == "number" then

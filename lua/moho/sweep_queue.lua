@@ -38,11 +38,14 @@ end
 function M.plan(s, o)
   local runs, last = folder.runs(s.out)
   if not o.accept_changes and o.rerun ~= "all" then changed(s, runs) end
-  local plan = {}
+  -- A new run's number is its place in the sweep, the same for each part of it whenever that starts, unless another run has it.
+  local plan, taken = {}, {}
+  for _, r in pairs(runs) do taken[r.number] = true end
+  last = math.max(last, #s.list)
   for i, point in ipairs(s.list) do
     local have = runs[point.id]
-    if not have then last = last + 1 end
-    local number = have and have.number or last
+    local number = have and have.number or not taken[i] and i
+    if not number then last, number = last + 1, last + 1 end
     local run = { p = point.p, key = point.key, id = point.id, number = number, record = have and have.record,
       dir = have and have.dir or folder.dir_of(s.out, number, point.id) }
     local state = run.record and run.record.state

@@ -6,6 +6,8 @@ local progress = require "moho.sweep_progress"
 
 local M = {}
 
+local function tables_of() return require "moho.sweep_table" end
+
 local MOST = 64 * 2 ^ 20                 -- bytes of pictures; browsers get slow beyond
 
 local digits = {}
@@ -59,7 +61,7 @@ local head = [[
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>%s</title>
 <style>
-:root { --ink: #1d2430; --soft: #5d6776; --line: #d9dee6; --back: #fff; --band: #f4f6f9; --mark: #0b63b5; --bad: #b3261e; }
+:root { color-scheme: light dark; --ink: #1d2430; --soft: #5d6776; --line: #d9dee6; --back: #fff; --band: #f4f6f9; --mark: #0b63b5; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --soft: #9aa5b4; --line: #333b47; --back: #14181e; --band: #1c222b; --mark: #6db3f2; --bad: #ff8a80; } }
 * { box-sizing: border-box } body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--back); margin: 0 auto; max-width: 1400px; padding: 24px }
 h1 { font-size: 24px; margin: 0 0 4px } h2 { font-size: 18px; margin: 32px 0 8px } p.about { color: var(--soft); margin: 0 0 16px }
@@ -86,13 +88,23 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const text = v => v === undefined || v === null ? "" : typeof v === "number" ? (Number.isInteger(v) ? String(v) : String(Number(v.toPrecision(6)))) : typeof v === "object" ? JSON.stringify(v) : String(v);
 const value = (r, k) => k === "run" ? r.run : k === "seconds" ? r.seconds : k === "state" ? r.state : k in r.p ? r.p[k] : r.row[k];
 const columns = ["run", ...data.params, ...data.rows, "seconds", "state"];
-const numeric = Object.fromEntries(columns.map(k => [k, data.runs.every(r => { const v = value(r, k); return v === undefined || v === null || typeof v === "number"; })]));
+const number = v => typeof v === "number" || /^(nan|-?inf|-?\d{16,20})$/.test(v);
+const numeric = Object.fromEntries(columns.map(k => [k, data.runs.every(r => { const v = value(r, k); return v === undefined || v === null || number(v); })]));
+// Numbers, then words, then nan; integers beyond 2^53 exactly.
+const rank = v => v === "nan" ? 2 : number(v) ? 0 : 1, big = v => typeof v === "string" && /^-?\d/.test(v);
+const plain = v => typeof v === "number" ? v : v === "inf" ? Infinity : v === "-inf" ? -Infinity : Number(v);
+function compare(x, y) {
+  if (rank(x) || rank(y)) return rank(x) - rank(y) || (rank(x) === 1 ? text(x).localeCompare(text(y)) : 0);
+  if (big(x) && big(y)) { const a = BigInt(x), b = BigInt(y); return a < b ? -1 : a > b ? 1 : 0; }
+  const a = plain(x), b = plain(y);
+  return a < b ? -1 : a > b ? 1 : 0;
+}
 let sorted = { key: "run", falling: false };
 function order(a, b) {
   const x = value(a, sorted.key), y = value(b, sorted.key), none = v => v === undefined || v === null;
   if (none(x) || none(y)) return none(x) - none(y) || a.run - b.run;
-  const c = typeof x === "number" && typeof y === "number" ? x - y : text(x).localeCompare(text(y));
-  return (sorted.falling ? -c : c) || a.run - b.run;
+  const c = compare(x, y), turn = sorted.falling && rank(x) === rank(y);
+  return (turn ? -c : c) || a.run - b.run;
 }
 const body = document.querySelector("#runs tbody"), heads = document.createElement("tr");
 for (const k of columns) {
@@ -124,34 +136,63 @@ function colour(u) {
   const s = Math.min(Math.max(u, 0), 1) * 4, i = Math.min(Math.floor(s), 3), f = s - i;
   return stops[i].map((v, k) => Math.round(v + f * (stops[i + 1][k] - v)));
 }
-const results = data.rows.filter(k => numeric[k] && data.runs.some(r => typeof value(r, k) === "number")), part = document.getElementById("map-part");
+const results = data.rows.filter(k => data.runs.some(r => typeof value(r, k) === "number")), part = document.getElementById("map-part");
 function choose(id, list, chosen) {
   const select = document.getElementById(id);
   for (const k of list) { const o = document.createElement("option"); o.textContent = k; select.append(o); }
   select.value = chosen; select.onchange = map;
   return select;
 }
-function map() {
-  const [k, a, b] = ["map-value", "map-x", "map-y"].map(id => document.getElementById(id).value);
-  const axis = n => [...new Map(data.runs.filter(r => n in r.p).map(r => [JSON.stringify(r.p[n]), r.p[n]])).values()].sort((x, y) => typeof x === "number" && typeof y === "number" ? x - y : text(x).localeCompare(text(y)));
-  const xs = axis(a), ys = axis(b), w = 84, h = 34, left = 110, top = 10, svg = ["<svg role='img' aria-label='map' width='" + (left + w * xs.length + 20) + "' height='" + (top + h * ys.length + 52) + "'>"];
-  const esc = s => s.replace(/[&<>"']/g, c => "&#" + c.charCodeAt(0) + ";");
-  const cells = ys.map(y => xs.map(x => {
-    const all = data.runs.filter(r => JSON.stringify(r.p[a]) === JSON.stringify(x) && JSON.stringify(r.p[b]) === JSON.stringify(y) && typeof r.row[k] === "number").map(r => r.row[k]);
-    return all.length ? all.reduce((s, v) => s + v, 0) / all.length : null;
-  }));
-  const flat = cells.flat().filter(v => v !== null), lo = Math.min(...flat), hi = Math.max(...flat);
-  cells.forEach((row, i) => {
-    svg.push("<text text-anchor='end' x='" + (left - 8) + "' y='" + (top + h * i + h / 2 + 4) + "'>" + esc(text(ys[i])) + "</text>");
-    row.forEach((v, j) => {
-      if (v === null) return;
-      const c = colour(hi > lo ? (v - lo) / (hi - lo) : .5), dark = .3 * c[0] + .6 * c[1] + .1 * c[2] < 140, x = left + w * j, y = top + h * i;
-      svg.push("<g><title>" + esc(a + " " + text(xs[j]) + ", " + b + " " + text(ys[i]) + ": " + k + " " + text(v)) + "</title><rect x='" + x + "' y='" + y + "' width='" + (w - 2) + "' height='" + (h - 2) + "' rx='3' fill='rgb(" + c + ")'/><text text-anchor='middle' x='" + (x + w / 2 - 1) + "' y='" + (y + h / 2 + 3) + "' style='fill:" + (dark ? "#fff" : "#111") + "'>" + esc(String(Number(v.toPrecision(4)))) + "</text></g>");
+const esc = s => s.replace(/[&<>"']/g, c => "&#" + c.charCodeAt(0) + ";"), short = v => text(typeof v === "number" ? Number(v.toPrecision(4)) : v);
+const label = (x, y, s, more) => "<text text-anchor='middle' x='" + x + "' y='" + y + "' " + (more || "") + ">" + esc(s) + "</text>";
+function tiles(k, a, b, xs, ys, mean, lo, hi) {
+  const w = 84, h = 34, left = 110, top = 10, svg = ["<svg role='img' aria-label='map' width='" + (left + w * xs.length + 20) + "' height='" + (top + h * ys.length + 52) + "'>"];
+  ys.forEach((y, i) => {
+    svg.push("<text text-anchor='end' x='" + (left - 8) + "' y='" + (top + h * i + h / 2 + 4) + "'>" + esc(short(y)) + "</text>");
+    xs.forEach((x, j) => {
+      const v = mean(x, y);
+      if (v === undefined) return;
+      const c = colour(hi > lo ? (v - lo) / (hi - lo) : .5), dark = .3 * c[0] + .6 * c[1] + .1 * c[2] < 140, px = left + w * j, py = top + h * i;
+      svg.push("<g><title>" + esc(a + " " + text(x) + ", " + b + " " + text(y) + ": " + k + " " + text(v)) + "</title><rect x='" + px + "' y='" + py + "' width='" + (w - 2) + "' height='" + (h - 2) +
+        "' rx='3' fill='rgb(" + c + ")'/>" + label(px + w / 2 - 1, py + h / 2 + 3, short(v), "style='fill:" + (dark ? "#fff" : "#111") + "'") + "</g>");
     });
   });
-  xs.forEach((x, j) => svg.push("<text text-anchor='middle' x='" + (left + w * j + w / 2) + "' y='" + (top + h * ys.length + 16) + "'>" + esc(text(x)) + "</text>"));
-  svg.push("<text text-anchor='middle' x='" + (left + w * xs.length / 2) + "' y='" + (top + h * ys.length + 38) + "'>" + esc(a) + "</text><text x='0' y='" + (top + 14) + "'>" + esc(b) + "</text></svg>");
-  document.getElementById("map").innerHTML = svg.join("");
+  xs.forEach((x, j) => svg.push(label(left + w * j + w / 2, top + h * ys.length + 16, short(x))));
+  svg.push(label(left + w * xs.length / 2, top + h * ys.length + 38, a), "<text x='0' y='" + (top + 14) + "'>" + esc(b) + "</text></svg>");
+  return svg.join("");
+}
+// Many values: a dot a run; axes of positive numbers whose most lie near zero are logarithmic.
+function dots(k, a, b, xs, ys, runs, lo, hi) {
+  const w = 760, h = 420, left = 90, top = 12;
+  const scale = (vs, size, flip) => {
+    const numbers = vs.every(v => typeof v === "number"), log = numbers && vs[0] > 0 && vs[vs.length - 1] > 100 * vs[0] && vs[vs.length >> 1] < .2 * vs[vs.length - 1], f = v => numbers ? (log ? Math.log(v) : v) : vs.indexOf(v);
+    const from = f(vs[0]), to = f(vs[vs.length - 1]), at = v => { const u = to > from ? (f(v) - from) / (to - from) : .5; return 12 + (flip ? 1 - u : u) * (size - 24); };
+    const ticks = numbers ? [0, .25, .5, .75, 1].map(u => log ? Math.exp(from + u * (to - from)) : from + u * (to - from)) : [vs[0], vs[vs.length - 1]];
+    return { at, ticks: to > from ? ticks : [vs[0]] };
+  };
+  const sx = scale(xs, w, false), sy = scale(ys, h, true), svg = ["<svg role='img' aria-label='map' width='" + (left + w + 20) + "' height='" + (top + h + 52) + "'>",
+    "<rect x='" + left + "' y='" + top + "' width='" + w + "' height='" + h + "' fill='none' stroke='var(--line)'/>"];
+  for (const r of runs) {
+    const v = r.row[k], c = colour(hi > lo ? (v - lo) / (hi - lo) : .5);
+    svg.push("<circle cx='" + (left + sx.at(r.p[a])).toFixed(1) + "' cy='" + (top + sy.at(r.p[b])).toFixed(1) + "' r='5' fill='rgb(" + c + ")' stroke='var(--soft)' stroke-width='.5'><title>" +
+      esc("run " + r.run + ": " + a + " " + text(r.p[a]) + ", " + b + " " + text(r.p[b]) + ", " + k + " " + text(v)) + "</title></circle>");
+  }
+  for (const v of sx.ticks) svg.push(label(left + sx.at(v), top + h + 16, short(v)));
+  for (const v of sy.ticks) svg.push("<text text-anchor='end' x='" + (left - 8) + "' y='" + (top + sy.at(v) + 4) + "'>" + esc(short(v)) + "</text>");
+  svg.push(label(left + w / 2, top + h + 38, a + ";  colour: " + k + " from " + short(lo) + " (dark) to " + short(hi) + " (bright)"), "<text x='0' y='" + (top + 14) + "'>" + esc(b) + "</text></svg>");
+  return svg.join("");
+}
+function map() {
+  const [k, a, b] = ["map-value", "map-x", "map-y"].map(id => document.getElementById(id).value), runs = data.runs.filter(r => a in r.p && b in r.p && typeof r.row[k] === "number");
+  const axis = n => [...new Map(runs.map(r => [JSON.stringify(r.p[n]), r.p[n]])).values()].sort(compare), xs = axis(a), ys = axis(b), sums = new Map();
+  for (const r of runs) {
+    const at = JSON.stringify([r.p[a], r.p[b]]), s = sums.get(at) || [0, 0];
+    sums.set(at, [s[0] + r.row[k], s[1] + 1]);
+  }
+  const mean = (x, y) => { const s = sums.get(JSON.stringify([x, y])); return s && s[0] / s[1]; };
+  const many = xs.length > 30 || ys.length > 60, shown = many ? runs.map(r => r.row[k]) : [...sums.values()].map(s => s[0] / s[1]);
+  const lo = shown.reduce((m, v) => Math.min(m, v), Infinity), hi = shown.reduce((m, v) => Math.max(m, v), -Infinity);
+  document.getElementById("map").innerHTML = !runs.length ? "" : many ? dots(k, a, b, xs, ys, runs, lo, hi) : tiles(k, a, b, xs, ys, mean, lo, hi);
 }
 if (results.length && data.varying.length > 1) {
   choose("map-value", results, data.metric && results.includes(data.metric) ? data.metric : results[0]);
@@ -161,14 +202,24 @@ for (const img of document.querySelectorAll("figure img")) img.onclick = () => i
 </script></body></html>
 ]==]
 
+-- A browser's numbers are doubles, and JSON has no nan: such values go as their words, which the page sorts as numbers.
+local function shown(values)
+  local out = {}
+  for k, v in pairs(values) do
+    local plain = type(v) ~= "cdata" and (type(v) ~= "number" or v == v and math.abs(v) ~= math.huge)
+    out[k] = plain and v or tables_of().cell(v)
+  end
+  return out
+end
+
 --- The page of a sweep's folder.
 function M.html(out)
-  local tables = require "moho.sweep_table"
+  local tables = tables_of()
   local list, about = tables.results(out), folder.record(out .. "/sweep") or {}
   local params, rows = tables.columns(list)
   local runs, count, took, by_number = {}, {}, 0, {}
   for i, r in ipairs(list) do
-    runs[i] = { run = r.number, id = r.id, p = r.p, row = r.row, seconds = r.seconds, state = r.state, error = r.error and r.error:match "^[^\n]*" }
+    runs[i] = { run = r.number, id = r.id, p = shown(r.p), row = shown(r.row), seconds = r.seconds, state = r.state, error = r.error and r.error:match "^[^\n]*" }
     count[r.state], took, by_number[r.number] = (count[r.state] or 0) + 1, took + (r.seconds or 0), r
   end
   local metric = about.minimize or about.maximize

@@ -7,7 +7,7 @@ local folder = require "moho.sweep_folder"
 local progress = require "moho.sweep_progress"
 local queue = require "moho.sweep_queue"
 
-local BEAT, GRACE, LOG_HEAD, LOG_TAIL = 5, 5, 4 * 2 ^ 20, 2 ^ 16
+local BEAT, GRACE, LOG_HEAD, LOG_TAIL, LAST = 5, 5, 4 * 2 ^ 20, 2 ^ 16, 1000
 
 -- ---- the log of a run: its head and its tail, however much it prints -----------------------------
 local function log_write(slot, s)
@@ -22,6 +22,7 @@ local function log_write(slot, s)
     if not run.log then error("sweep: " .. why, 0) end
     run.logged, run.tail, run.cut = 0, {}, 0
   end
+  run.last = ((run.last or "") .. s:sub(-LAST)):sub(-LAST)
   local room = LOG_HEAD - run.logged
   if room > 0 then
     run.log:write(s:sub(1, room))
@@ -44,13 +45,13 @@ local function log_close(run)
     run.log:write(tail)
   end
   run.log:close()
-  run.log, run.tail = nil, nil
+  run.log, run.tail, run.last = nil, nil, nil
 end
 
--- What this program was told about modules and the language, for the workers: -I, -l, -j, -E, --strict and the like. Device and
--- threads are given anew; code of -e is the parent's own.
+-- What this program was told about modules and the language, for the workers: -I, -l, -j, -E, --strict and the like; and the device.
+-- Threads are given anew; code of -e is the parent's own.
 local function passed_on()
-  local words, out, i = {}, {}, 1
+  local words, out, i, device = {}, {}, 1, nil
   local f = io.open("/proc/self/cmdline", "rb")
   for word in (f and f:read "*a" or ""):gmatch "([^%z]*)%z" do words[#words + 1] = word end
   if f then f:close() end
@@ -61,11 +62,19 @@ local function passed_on()
       out[#out + 1], out[#out + 2] = w, words[i + 1]
       i = i + 1
     elseif w:match "^%-[Ilj]" or w == "-E" or w == "--strict" or w == "--no-strict" or w == "--bytecode" then out[#out + 1] = w
-    elseif w == "-e" or w == "-d" or w == "--device" or w == "--threads" then i = i + 1 end
+    elseif w == "-d" or w == "--device" then
+      device = words[i + 1]
+      i = i + 1
+    elseif w:match "^%-%-device=" or w:match "^%-d" then device = w:match "^%-%-device=(.*)" or w:sub(3)
+    elseif w == "-e" or w == "--threads" or w == "--color" then i = i + 1 end
     i = i + 1
   end
-  return out
+  local apart = false                                  -- -E: from the environment
+  for _, w in ipairs(out) do apart = apart or w == "-E" end
+  return out, device or not apart and os.getenv "MOHO_DEVICE" or nil
 end
+
+local function sweep_mode() return require("moho.sweep").mode end
 
 -- ---- workers ---------------------------------------------------------------------------------------
 local function command(r, slot)
@@ -75,7 +84,8 @@ local function command(r, slot)
   words[#words + 1] = "--threads=" .. r.threads
   words[#words + 1] = "sweep"
   words[#words + 1] = "--worker=" .. core.process_pid()
-  words[#words + 1] = "--out=" .. r.s.out
+  words[#words + 1] = "--serve=" .. r.s.fingerprint .. r.s.code
+  if sweep_mode().out then words[#words + 1] = "--out=" .. sweep_mode().out end
   for _, set in ipairs(r.s.sets) do words[#words + 1] = "--set=" .. set end
   words[#words + 1] = r.s.file
   words[#words + 1] = "--"
@@ -92,19 +102,31 @@ end
 
 local function record_of(r, run, state)
   return { state = state, key = run.key, id = run.id, number = run.number, attempt = run.attempt, started = run.started, code = r.s.code,
-    moho = core.version, host = r.host, device = run.device, seed = text.seed(r.s.seed, run.id) }
+    moho = core.version, host = r.host, device = run.device, device_name = run.device_name, seed = text.seed(r.s.seed, run.id) }
 end
 
 local function hand_out(r, slot)
   local run = r.queue:next()
   if not run then return false end
   run.attempt, run.started, run.device = (run.attempt or 0) + 1, core.host_time(), slot.device
+  run.device_name = slot.about
   slot.run, slot.state, slot.since, slot.beat, slot.kill = run, "busy", core.clock(), core.clock(), nil
   folder.put_record(run.dir .. "/status", record_of(r, run, "running"))
   os.remove(run.dir .. "/error.txt")
   r.progress:event("started", run, {}, r.busy)
-  core.process_tell(slot.process, text.of{ id = run.id, dir = run.dir, attempt = run.attempt } .. "\n")
+  -- The whole path: a run may change its working folder.
+  if core.process_tell(slot.process, text.of{ id = run.id, dir = core.file_real(run.dir), attempt = run.attempt } .. "\n") then return true end
+  run.attempt, slot.run, slot.state = run.attempt - 1, nil, "leaving"    -- the worker has been ended while it waited
+  r.queue:again(run)
   return true
+end
+
+-- A record, also when the run has made away with its folder, or made one of its record.
+local function keep(r, run, record)
+  folder.make(r.s.out, run.number, run.id)
+  local about = run.dir .. "/status"
+  if core.file_about(about) == "folder" then core.folder_remove(about) end
+  folder.put_record(about, record, true)
 end
 
 -- A run has ended, one way or the other. Memory and time are given another chance; a defect of the run is not.
@@ -116,6 +138,7 @@ local function finish(r, slot, state, o)
   record.row, record.seconds, record.peak = o.row, o.seconds or core.clock() - slot.since, o.peak
   record.error, record.kind, record.trace, record.finished = o.error, o.kind, o.trace, core.host_time()
   if state == "failed" then
+    folder.make(r.s.out, run.number, run.id)
     folder.put(run.dir .. "/error.txt", ("%s\nparameters %s\nattempt %d, %s\n"):format(o.trace or o.error, run.key, run.attempt, o.kind))
     if (o.kind == "memory" or o.kind == "timeout") and run.attempt <= r.retries and not r.stopping then
       r.progress:note("run %d: %s; attempt %d of %d follows", run.number, o.error:match "^[^\n]*", run.attempt + 1, r.retries + 1)
@@ -123,7 +146,7 @@ local function finish(r, slot, state, o)
       return
     end
   end
-  folder.put_record(run.dir .. "/status", record, true)
+  keep(r, run, record)
   r.queue:done(run, record)
   r.progress:event(state, run, record, r.busy)
   if state == "failed" and r.fail_fast and not r.stopping then
@@ -140,11 +163,8 @@ end
 -- ---- what workers say --------------------------------------------------------------------------------
 local words = {}
 
-function words.ready(r, slot, o)
-  if o.points ~= r.s.fingerprint then
-    error(("sweep: %s makes other points when a worker runs it: the script must make the same sweep each time (no clock, no random numbers of its own)"):format(r.s.file), 0)
-  end
-  slot.state, slot.device = "idle", o.device
+function words.ready(_, slot, o)
+  slot.state, slot.device, slot.about = "idle", o.device, o.about
 end
 
 function words.broken(_, _, o) error("sweep: setup failed\n" .. o.error, 0) end
@@ -175,20 +195,24 @@ local function drain_out(slot)
   until not s or s == ""
 end
 
--- Why a process ended, in words.
+-- Why a process ended, in words. One that has closed its line to us and lives on is ended.
 local function ending(process)
   local how, code, name
-  local till = core.clock() + 10
+  local began, stopped = core.clock(), false
   repeat
     how, code, name = core.process_ended(process)
-    if not how then core.process_wait({}, 0.005) end
-  until how or core.clock() > till
+    if not how then core.process_wait({}, 0.002) end
+    if not how and not stopped and core.clock() - began > 0.5 then
+      stopped = true
+      core.process_stop(process, true)
+    end
+  until how or core.clock() - began > 10
+  if stopped then return "has closed descriptor 3, its line to the sweep" end
   if how == "signal" then return ("ended by signal %d (%s)"):format(code, name), code end
   return ("ended with exit code %s"):format(tostring(code)), nil
 end
 
 local function gone(r, slot)
-  core.process_stop(slot.process, true)                -- and what it may have started
   local how, signal = ending(slot.process)
   drain_out(slot)
   local run, state = slot.run, slot.state
@@ -198,8 +222,9 @@ local function gone(r, slot)
       log_close(run)
       slot.run = nil
     else
-      local kind = signal == 9 and "memory" or "crash"
-      finish(r, slot, "failed", { kind = kind, error = "the process " .. how .. (signal == 9 and ", by the system: most likely it was out of memory" or "") })
+      local why = "the process " .. how .. (signal == 9 and ", from outside: by the system, which does so when memory is short, or by hand" or "")
+      finish(r, slot, "failed", { kind = signal == 9 and "memory" or "crash", error = why,
+        trace = run.last and run.last:find "%S" and why .. "; the last it printed:\n" .. run.last })
     end
   elseif state == "starting" and not r.ending then
     error(("sweep: a worker %s before its first run; it said:\n%s"):format(how, slot.chatter ~= "" and slot.chatter or "(nothing)"), 0)
@@ -324,7 +349,7 @@ function M.run(s, o)
   local part = o.shard or o.run
   local lock = folder.lock(s.out, part)
   local r = { s = s, o = o, retries = o.retries or s.retries, timeout = o.timeout or s.timeout or math.huge, fail_fast = o.fail_fast, busy = 0,
-    host = core.host_name(), cores = core.threads(), device = o.device or s.device, slots = {} }
+    host = core.host_name(), cores = core.threads(), device = o.device or s.device or select(2, passed_on()), slots = {} }
   r.most = s.memory_limit and s.memory_limit + 512 * 2 ^ 20
   r.queue = queue.new(s, o, part)
   slots(r, o)

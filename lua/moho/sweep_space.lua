@@ -65,7 +65,7 @@ end
 fn("choice", "One of a list. In a grid every one of them; in random sweeps each as likely as the others.",
   { { "list", "table", need = true, help = "list of values" } }, function(v) check_list("choice", v) return values{ list = v } end)
 
-fn("fixed", "One value for all runs, also one that is a list.", { { "value", "any", need = true, help = "the value" } }, function(v) return values{ list = { v } } end)
+fn("fixed", "One value for all runs, also one that is a list.", { { "value", "any", need = true, nan = true, help = "the value" } }, function(v) return values{ list = { v } } end)
 
 fn("uniform", "Random values, each between two as likely as any other. For mode = \"random\" and \"latin\".",
   { { "from", "number", need = true, help = "least value, in the parameter's unit" }, { "to", "number", need = true, help = "largest value, in its unit" } },

@@ -1,4 +1,5 @@
 -- Results of a sweep's folder: as a list, a table, CSV, a pivot table, the master file.
+local ffi = require "ffi"
 local core = require "moho.core"
 local schema = require "moho.schema"
 local text = require "moho.sweep_text"
@@ -44,6 +45,7 @@ end
 local function cell(v)
   if v == nil then return "" end
   if type(v) == "number" then
+    if v ~= v then return "nan" end
     if v == math.floor(v) and math.abs(v) < 1e15 then return ("%d"):format(v) end
     return ("%.6g"):format(v)
   end
@@ -62,13 +64,27 @@ local function need_column(who, list, name)
   schema.fail(who, "no column '%s'%s; there are %s", tostring(name), schema.suggest(tostring(name), all), table.concat(all, ", "))
 end
 
--- Numbers before words, what is missing last.
-local function less(a, b)
-  if a == nil or b == nil then return a ~= nil end
-  local na, nb = tonumber(a), tonumber(b)
-  if na and nb then return na < nb end
-  if na or nb then return na ~= nil end
-  return tostring(a) < tostring(b)
+-- The order of a column, rising or falling: numbers, then words; behind both nan, and last what is missing. 64-bit numbers that are
+-- the same as Lua's numbers are compared exactly.
+local function rank(v)
+  if v == nil then return 4 end
+  local n = tonumber(v)
+  return n == nil and 2 or n ~= n and 3 or 1, n
+end
+
+local function compare(a, b, falling)
+  local ra, na = rank(a)
+  local rb, nb = rank(b)
+  if ra ~= rb then return ra - rb end
+  local c = 0
+  if ra == 1 then
+    c = na < nb and -1 or na > nb and 1 or 0
+    if c == 0 and type(a) == "cdata" and ffi.istype(a, b) then c = a < b and -1 or a > b and 1 or 0 end
+  elseif ra == 2 then
+    a, b = tostring(a), tostring(b)
+    c = a < b and -1 or a > b and 1 or 0
+  end
+  return falling and -c or c
 end
 
 function M.sorted(who, list, by)
@@ -78,11 +94,9 @@ function M.sorted(who, list, by)
   local copy = {}
   for i, r in ipairs(list) do copy[i] = r end
   table.sort(copy, function(a, b)
-    local x, y = value(a, name), value(b, name)
-    if x == y then return a.number < b.number end
-    if x == nil or y == nil then return y == nil end
-    if falling then x, y = y, x end
-    return less(x, y)
+    local c = compare(value(a, name), value(b, name), falling)
+    if c == 0 then c = a.number - b.number end
+    return c < 0
   end)
   return copy
 end
@@ -194,7 +208,7 @@ function M.pivot(list, down, across, name)
       local v = value(r, k)
       if v ~= nil and not seen[exact(v)] then seen[exact(v)] = true vs[#vs + 1] = v end
     end
-    table.sort(vs, less)
+    table.sort(vs, function(a, b) return compare(a, b) < 0 end)
     return vs
   end
   local ys, xs, sum, n = axis(down), axis(across), {}, {}
@@ -306,8 +320,14 @@ local function write_master(out, name, list)
     columns[j] = c
   end
   if #list > 0 then core.h5_table("sweep", h5, "/table", columns, #list) end
+  local linked = {}
   for _, r in ipairs(list) do
-    if core.file_about(r.dir .. "/result.h5") then core.h5_link("sweep", h5, "/runs/" .. ("%04d"):format(r.number), "runs/" .. r.name .. "/result.h5", "/") end
+    if core.file_about(r.dir .. "/result.h5") then
+      local at = ("%04d"):format(r.number)
+      if linked[at] then at = r.name end                -- two machines have given one number
+      linked[at] = true
+      core.h5_link("sweep", h5, "/runs/" .. at, "runs/" .. r.name .. "/result.h5", "/")
+    end
   end
   core.h5_write("sweep", h5, "/name", name)
   core.h5_close("sweep", h5)

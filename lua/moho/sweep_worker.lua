@@ -12,9 +12,17 @@ M.own = { run = true, id = true, state = true, seconds = true, error = true }
 
 local function tell(word, value) core.worker_tell(word .. " " .. assert(text.of(value)) .. "\n") end
 
+-- An error may be any value: a table that has no text of its own is shown with what it holds.
+local function words_of(e)
+  local meta = getmetatable(e)
+  if type(e) == "string" or type(meta) == "table" and meta.__tostring then return tostring(e) end
+  return ("the script raised the %s %s, not a message"):format(e == nil and "value" or type(e), text.of(e) or tostring(e))
+end
+
 -- The user's frames of a traceback.
 local function trimmed(message)
-  local lines = { tostring(message) }
+  message = words_of(message)
+  local lines = { message }
   for line in debug.traceback("", 2):gmatch "[^\n]+" do
     if line:find "^%s" and not line:find "^%s*%[C%]" and not line:find "^%s*moho/" then lines[#lines + 1] = line end
   end
@@ -52,6 +60,8 @@ end
 --- Into this run's result.h5.
 function Ctx:save(name, value)
   if type(name) ~= "string" or name == "" then schema.fail("ctx:save", "argument 'name': expected a name for the dataset, got %s", schema.describe(name)) end
+  local first = name:match "^/*([^/]*)"
+  if first == "params" or first == "row" then schema.fail("ctx:save", "argument 'name': /%s of result.h5 holds the run's own record; give '%s' another name", first, name) end
   if value == nil then schema.fail("ctx:save", "argument 'value': expected an array, number or string for '%s', got nil", name) end
   stored(function() file_of(self):write(name:sub(1, 1) == "/" and name or "/" .. name, value) end)
   return value
@@ -67,6 +77,17 @@ end
 
 --- A line of the run's log, with the seconds since it started.
 function Ctx:log(fmt, ...) print(("%8.2f s  " .. tostring(fmt)):format(core.clock() - self.began, ...)) end
+
+--- A callback for solvers: a line of the log each `every` iterations.
+function Ctx:logger(every)
+  every = every == nil and 1 or every
+  if type(every) ~= "number" or every < 1 or every ~= math.floor(every) then
+    schema.fail("ctx:logger", "argument 'every': expected a whole number of iterations from 1 on, got %s", schema.describe(every))
+  end
+  return function(at)
+    if at.niter % every == 0 then self:log("iteration %d, residual %.6g", at.niter, at.rnorm) end
+  end
+end
 
 local function put_value(f, at, v)
   local t = type(v)
@@ -109,6 +130,13 @@ local function peak_of(device)
   return ok and m.peak or 0
 end
 
+-- The card as `moho info` names it; nil on the CPU, where nobody should look for cards.
+local function about_device()
+  local name = core.default_device()
+  if name == "cpu" then return nil end
+  for _, d in ipairs(core.devices()) do if d.name == name then return d.about end end
+end
+
 local function one(s, setup, point, dir, attempt)
   local ctx = setmetatable({ point = point, dir = dir, id = point.id, attempt = attempt, setup = setup, seed = text.seed(s.seed, point.id), began = core.clock() }, Ctx)
   math.randomseed(ctx.seed)
@@ -147,7 +175,7 @@ function M.serve(s)
   end
   local by_id = {}
   for _, point in ipairs(s.list) do by_id[point.id] = point end
-  tell("ready", { points = s.fingerprint, device = core.default_device() })
+  tell("ready", { device = core.default_device(), about = about_device() })
   while true do
     local line = core.worker_next()
     if not line or line == "quit" then os.exit(0) end

@@ -180,9 +180,9 @@ static int lock_take(lua_State *L)
     lua_pushlstring(L, text, n > 0 ? (size_t)n : 0);
     return 2;
   }
-  if (lua_isstring(L, 3)) {
-    size_t n;
-    const char *text = lua_tolstring(L, 3, &n);
+  if (shared || lua_isstring(L, 3)) {   /* many hold a shared one: what the last holder wrote is wrong   */
+    size_t n = 0;
+    const char *text = shared ? "" : lua_tolstring(L, 3, &n);
     if (ftruncate(*fd, 0) || pwrite(*fd, text, n, 0) != (ssize_t)n) return failed(L, path);
   }
   return 1;

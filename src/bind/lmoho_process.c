@@ -218,14 +218,18 @@ static int process_tell(lua_State *L)
   return 1;
 }
 
-/* (process): nil while it runs, else "exit", its code, or "signal", its number and name. */
+/* (process): nil while it runs, else "exit", its code, or "signal", its number and name. What it has started ends with
+   it: as long as nobody has waited for the leader the group's number is no one else's. */
 static int process_ended(lua_State *L)
 {
   process *p = to_process(L, 1);
   if (!p->reaped) {
-    pid_t r = waitpid(p->pid, &p->status, WNOHANG);
-    if (r == 0) return 0;
-    if (r < 0) p->status = 0;           /* someone else has waited for it                      */
+    siginfo_t about = { 0 };
+    if (waitid(P_PID, (id_t)p->pid, &about, WEXITED | WNOHANG | WNOWAIT) == 0) {
+      if (!about.si_pid) return 0;
+      kill(-p->pid, SIGKILL);
+    }
+    if (waitpid(p->pid, &p->status, 0) < 0) p->status = 0;   /* someone else has waited for it   */
     p->reaped = true;
   }
   if (WIFSIGNALED(p->status)) {
@@ -319,7 +323,10 @@ static int worker_tell(lua_State *L)
   while (n) {
     ssize_t k = send(TALK, s, n, MSG_NOSIGNAL);
     if (k < 0 && errno == EINTR) continue;
-    if (k <= 0) _exit(1);               /* the parent is gone                                  */
+    if (k <= 0) {                       /* the parent is gone, or the run has closed what it knew nothing of */
+      if (k < 0 && (errno == EBADF || errno == ENOTSOCK)) fputs("sweep: the run has closed descriptor 3, its worker's line to the sweep\n", stderr);
+      _exit(1);
+    }
     s += k, n -= (size_t)k;
   }
   return 0;

@@ -1,0 +1,148 @@
+-- Sweeps against runs, scripts and machines that do what nobody expects: the others' results stay, and what went wrong is said.
+
+local moho = require "moho"
+local core = require "moho.core"
+local text = require "moho.sweep_text"
+local tables = require "moho.sweep_table"
+local program = require "program"
+local expect = require "expect"
+local run, write, quote = program.run, program.write, program.quote
+local dir
+
+local function script(name, body) return write(name, "local moho = require 'moho'\nlocal sweep = moho.sweep\n" .. body) end
+
+local function shell(command)
+  local p = io.popen("cd " .. quote(dir) .. " && { " .. command .. "\n} 2>&1; echo \"code $?\"")
+  local out = p:read "*a"
+  p:close()
+  return tonumber(out:match "code (%d+)%s*$"), out
+end
+
+-- The records of a folder by parameter k.
+local function by(out, k)
+  local map = {}
+  for _, r in ipairs(tables.results(dir .. "/" .. out)) do map[r.p[k]] = r end
+  return map
+end
+
+describe("sweeps, hostile", function()
+  setup(function() dir = program.enter() end)
+  teardown(program.leave)
+
+  it("outlast runs that change what belongs to the process or to the sweep", function()
+    script("two words/odd.lua", [[local ffi = require "ffi"
+      ffi.cdef "int chdir(const char *); int close(int); int fork(void); int kill(int, int); int getpid(void); void *signal(int, void *);"
+      local C = ffi.C
+      local deeds = {
+        fine = function() end,
+        folder_left = function() C.chdir "/" end,
+        output_closed = function() C.close(1) C.close(2) print "x" end,
+        line_closed = function() C.close(3) end,
+        all_closed = function() for i = 0, 30 do C.close(i) end end,
+        forked = function() if C.fork() == 0 then os.execute "sleep 1" C.kill(C.getpid(), 9) end end,
+        child = function() os.execute "sleep 321 & echo started" end,
+        status_written = function(ctx) io.open(ctx:path "status", "w"):write "junk" end,
+        status_folder = function(ctx) os.remove(ctx:path "status") os.execute("mkdir '" .. ctx:path "status" .. "'") end,
+        folder_removed = function(ctx) os.execute("rm -rf '" .. ctx.dir .. "'") end,
+        binary = function() local t = {} for i = 0, 255 do t[i + 1] = string.char(i) end io.write(table.concat(t)) return { s = table.concat(t) } end,
+        deaf = function() C.signal(15, ffi.cast("void *", 1)) while true do end end,
+        said = function() print "my last words" C.kill(C.getpid(), 6) end,
+        table_raised = function() error{ code = 5 } end,
+        nil_raised = function() error(nil) end,
+        reserved = function(ctx) ctx:save("row/x", 1) end,
+      }
+      local names = {}
+      for name in pairs(deeds) do names[#names + 1] = name end
+      table.sort(names)
+      return sweep{ space = { deed = names }, timeout = 2, run = function(p, ctx) return deeds[p.deed](ctx) end }]])
+    local code, out, err = run{ "sweep", "two words/odd.lua", "--workers=2", "--out", "a b/c", "--progress=plain" }
+    assert.equal(1, code, err)
+    local got = by("a b/c", "deed")
+    for _, name in ipairs{ "fine", "folder_left", "output_closed", "forked", "child", "status_written", "status_folder", "binary" } do
+      assert.equal("done", got[name].state, name .. ": " .. tostring(got[name].error))
+      assert.truthy(program.readable(got[name].dir .. "/result.h5"), name)
+    end
+    for name, why in pairs{ line_closed = "exit code 1", all_closed = "exit code 1", folder_removed = "h5.open: cannot write", said = "signal 6", deaf = "longer than 2 s",
+      table_raised = "raised the table {code=5}", nil_raised = "raised the value nil", reserved = "/row of result.h5 holds the run's own record" } do
+      assert.equal("failed", got[name].state, name)
+      assert.truthy(got[name].error:find(why, 1, true), got[name].error)
+    end
+    assert.truthy(got.line_closed.trace:find("closed descriptor 3", 1, true), got.line_closed.trace)
+    assert.truthy(got.said.trace:find("my last words", 1, true), got.said.trace)
+    assert.equal(256, #got.binary.row.s)
+    local _, left = shell "pgrep -f '[s]leep 321' || true"
+    assert.is_nil(left:find "^%d")
+  end)
+
+  it("keep nan and infinity as results, and sort them last or where they belong", function()
+    script("nan.lua", [[return sweep{ space = { n = sweep.range(1, 40), w = sweep.fixed(0 / 0) }, minimize = "y",
+      run = function(p) return { y = p.n % 3 == 0 and 0 / 0 or p.n % 7 == 0 and 1 / 0 or (p.n * 17) % 41, big = p.n % 2 == 0 and 9007199254740993LL or 9007199254740992LL } end }]])
+    local code, out, err = run{ "sweep", "nan.lua", "--workers=2", "--progress=none" }
+    assert.equal(0, code, err)
+    local list = tables.results(dir .. "/runs/nan")
+    for _, by in ipairs{ "y", "-y", "big", "-big", "w" } do tables.sorted("test", list, by) end
+    local rising = tables.sorted("test", list, "y")
+    for i = 2, 27 do assert.is_true(rising[i - 1].row.y <= rising[i].row.y) end
+    for i = 28, 40 do assert.is_true(rising[i].row.y ~= rising[i].row.y) end
+    local falling = tables.sorted("test", list, "-y")
+    assert.equal(1 / 0, falling[1].row.y)
+    assert.is_true(falling[40].row.y ~= falling[40].row.y)
+    local big = tables.sorted("test", list, "big")
+    assert.equal(9007199254740993LL, big[40].row.big)
+    assert.equal(9007199254740993LL, big[21].row.big)
+    assert.not_equal(9007199254740993LL, big[20].row.big)
+    assert.equal(tables.best(list, "y").number, rising[1].number)
+    local f = moho.h5.open(list[3].dir .. "/result.h5")
+    local y = f:read "/row/y"
+    f:close()
+    assert.is_true(y ~= y)
+    _, out = run{ "sweep", "table", "runs/nan", "--columns=n,y" }
+    assert.truthy(out:find("\n 3  nan\n", 1, true) and out:find("\n 7  inf\n", 1, true), out)
+  end)
+
+  it("run two sweeps of one script, also with the same points, each with its own function", function()
+    script("two.lua", [[local coarse = sweep{ name = "coarse", space = { n = { 1, 2 } }, minimize = "y", run = function(p) return { y = 10 - p.n } end }
+      coarse:run{ progress = "none" }
+      local best = coarse:best().p.n
+      return sweep{ name = "fine", space = { n = { 1, best } }, run = function(p) return { y = p.n * 100 } end }]])
+    local code, _, err = run{ "two.lua" }
+    assert.equal(0, code, err)
+    assert.equal(8, by("runs/coarse", "n")[2].row.y)
+    assert.equal(200, by("runs/fine", "n")[2].row.y)
+  end)
+
+  it("number the runs of shards alike, whenever these start", function()
+    script("shard.lua", [[return sweep{ space = { n = sweep.range(1, 12) }, run = function(p) return { y = p.n } end }]])
+    for _, i in ipairs{ 3, 1, 2 } do assert.equal(0, (run{ "sweep", "shard.lua", "--shard=" .. i .. "/3", "--progress=none" })) end
+    for n, r in pairs(by("runs/shard", "n")) do assert.equal(n, r.number) end
+    -- two runs that other machines gave one number are both in the master file
+    local list = tables.results(dir .. "/runs/shard")
+    os.rename(list[5].dir, (list[5].dir:gsub("0005%-", "0004-")))
+    local code, out, err = run{ "sweep", "merge", "runs/shard" }
+    assert.equal(0, code, err)
+    local f = moho.h5.open(dir .. "/runs/shard/sweep.h5")
+    assert.equal(12, #f:list "/runs")
+    f:close()
+  end)
+
+  it("do not name a holder that has gone", function()
+    script("held.lua", [[return sweep{ space = { n = { 1, 2 } }, run = function(p) local till = moho.clock() + 3 * (p.n - 1) while moho.clock() < till do end end }]])
+    assert.equal(0, (run{ "sweep", "held.lua", "--only=1", "--progress=none" }))
+    local code, out = shell(("%s sweep held.lua --shard=1/1 --progress=none & p=$!; until grep -q running runs/held/runs/*/status; do sleep 0.02; done; " ..
+      "%s sweep held.lua; kill -9 $p; wait $p"):format(quote(program.path "moho"), quote(program.path "moho")))
+    assert.truthy(out:find("in use by another sweep: parts of it", 1, true), out)
+  end)
+
+  it("have a callback for solvers that writes the log", function()
+    script("log.lua", [[local A = moho.diagonal{ diag = moho.linspace{ from = 1, to = 9, n = 9 } }
+      return sweep{ space = { n = { 1 } }, run = function(p, ctx)
+        local _, info = moho.cgls{ A = A, y = moho.ones{ shape = { 9 } }, niter = 5, callback = ctx:logger(2) }
+        return { ok = not pcall(ctx.logger, ctx, 0), niter = info.niter } end }]])
+    local code, _, err = run{ "sweep", "log.lua", "--progress=none" }
+    assert.equal(0, code, err)
+    local r = by("runs/log", "n")[1]
+    assert.is_true(r.row.ok)
+    local _, lines = program.slurp(r.dir .. "/log.txt"):gsub("iteration %d, residual %d", "")
+    assert.equal(2, lines)
+  end)
+end)
