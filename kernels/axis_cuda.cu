@@ -4,6 +4,14 @@
 
 /* ---- sparse rows ----------------------------------------------------------------------------- */
 
+/* Where row i's entries are. */
+DEVICE void row_of(const moho_rows &a, int64_t i, int64_t &k, int64_t &end)
+{
+  k = a.per < 0 ? a.start[i] : i * a.per;
+  end = a.per < 0 ? a.start[i + 1] : k + a.per;
+  if (a.gaps && a.index[k] < 0) end = k;
+}
+
 /* The sum of a row's terms k to end. */
 template <class R, int C, class A> DEVICE void row_sum(const moho_rows &a, int64_t k, int64_t end, const R *x, int64_t inner, A &u, A &v)
 {
@@ -30,9 +38,9 @@ __global__ void __launch_bounds__(THREADS)
     I p = first + e * THREADS;
     if (p >= size) return;
     I q = inner.quotient(p), j = p - q * inner.d, o = rows.quotient(q), i = q - o * rows.d;
-    int64_t k = a.per < 0 ? a.start[i] : i * a.per, end = a.per < 0 ? a.start[i + 1] : k + a.per;
+    int64_t k, end;
     const R *from = x + ((int64_t)o * a.cols * inner.d + j) * C;
-    if (a.gaps && a.index[k] < 0) end = k;
+    row_of(a, i, k, end);
     if (end - k <= SHORT) {
       R u, v;
       row_sum<R, C>(a, k, end, from, inner.d, u, v);
@@ -42,6 +50,69 @@ __global__ void __launch_bounds__(THREADS)
       row_sum<R, C>(a, k, end, from, inner.d, u, v);
       put<R, C>(y, p, f, u, v, add);
     }
+  }
+}
+
+/* Sums over entries k to end for a thread's elements, `step` apart in x and y, of which the first `count` are there: read all before any is
+   written. A factor of the table is read once for all of them. */
+template <class A, int MANY, class R, int C>
+DEVICE void many_sums(const moho_rows &a, int64_t k, int64_t end, int64_t stride, const R *x, int64_t stepx, R *y, int64_t stepy, int64_t count, factor f, bool add)
+{
+  const R *w = (const R *)a.weight;
+  A u[MANY] = {}, v[MANY] = {};
+  for (; k < end; k++) {
+    const R *from = x + (int64_t)a.index[k] * stride * C;
+    A c = w ? (A)w[k] : 1;
+    R b[MANY], d[MANY];
+#pragma unroll
+    for (int e = 0; e < MANY; e++, from += stepx * C) {
+      b[e] = e < count ? from[0] : 0;
+      d[e] = C == 2 && e < count ? from[C - 1] : 0;
+    }
+#pragma unroll
+    for (int e = 0; e < MANY; e++) {
+      u[e] += c * (A)b[e];
+      if (C == 2) v[e] += c * (A)d[e];
+    }
+  }
+#pragma unroll
+  for (int e = 0; e < MANY; e++, y += stepy * C) if (e < count) put<R, C>(y, 0, f, u[e], v[e], add);
+}
+
+template <class R, int C> constexpr int SIDE = 32 / (int)sizeof(R) / C;
+
+/* Neighbours along the rows of y, a piece of a row a warp. */
+template <class R, int C, class D>
+__global__ void __launch_bounds__(THREADS, 4)
+    sparse_across(moho_rows a, factor f, bool add, typename D::I items, D pieces, D rows, int64_t inner, const R *__restrict__ x, R *__restrict__ y)
+{
+  typedef typename D::I I;
+  constexpr int MANY = SIDE<R, C>;
+  I item = ((I)blockIdx.x * THREADS + threadIdx.x) / LANES, q = pieces.quotient(item), o = rows.quotient(q);
+  if (item >= items) return;
+  int64_t j = (int64_t)(item - q * pieces.d) * (LANES * MANY) + threadIdx.x % LANES, k, end;
+  int64_t count = (inner - j + LANES - 1) / LANES;
+  row_of(a, q - o * rows.d, k, end);
+  x += ((int64_t)o * a.cols * inner + j) * C;
+  y += ((int64_t)q * inner + j) * C;
+  if (end - k <= SHORT) many_sums<R, MANY, R, C>(a, k, end, inner, x, LANES, y, LANES, count, f, add);
+  else many_sums<double, MANY, R, C>(a, k, end, inner, x, LANES, y, LANES, count, f, add);
+}
+
+/* The same element of several slices a thread: what the table says is read once for them. */
+template <class R, int C>
+__global__ void __launch_bounds__(THREADS, 4)
+    sparse_down(moho_rows a, factor f, bool add, int64_t outer, by32 inner, const R *__restrict__ x, R *__restrict__ y)
+{
+  constexpr int MANY = SIDE<R, C>;
+  int64_t p = (int64_t)blockIdx.x * THREADS + threadIdx.x, wide = a.rows * inner.d, k, end;
+  if (p >= wide) return;
+  uint32_t i = inner.quotient((uint32_t)p), j = (uint32_t)p - i * inner.d;
+  int64_t from = a.cols * inner.d;
+  row_of(a, i, k, end);
+  for (int64_t o = (int64_t)blockIdx.y * MANY; o < outer; o += (int64_t)gridDim.y * MANY) {
+    if (end - k <= SHORT) many_sums<R, MANY, R, C>(a, k, end, inner.d, x + (o * from + j) * C, from, y + (o * wide + p) * C, wide, outer - o, f, add);
+    else many_sums<double, MANY, R, C>(a, k, end, inner.d, x + (o * from + j) * C, from, y + (o * wide + p) * C, wide, outer - o, f, add);
   }
 }
 
@@ -88,6 +159,9 @@ static moho_status cuda_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, 
 #define EACH_OF(D)                                                                                                     \
   sparse_each<REAL, PARTS, D><<<blocks_each(size), THREADS, 0, stream>>>(*a, f, add, (D::I)size, D(inner), D(a->rows), \
                                                                          (const REAL *)x, (REAL *)y)
+#define ACROSS_OF(D)                                                                                                   \
+  sparse_across<REAL, PARTS, D><<<blocks_each(items * LANES, 1), THREADS, 0, stream>>>(                                \
+      *a, f, add, (D::I)items, D(pieces), D(a->rows), inner, (const REAL *)x, (REAL *)y)
 #define SPARSE(R, C)                                                                                                   \
   typedef R REAL;                                                                                                      \
   constexpr int PARTS = C;                                                                                                  \
@@ -95,212 +169,34 @@ static moho_status cuda_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, 
   if (inner == 1 && a->entries >= 16 * a->rows)                                                                        \
     sparse_warp<R, C>                                                                                                  \
         <<<blocks_for(size, THREADS / LANES), THREADS, 0, stream>>>(*a, f, add, size, (const R *)x, (R *)y);           \
-  else                                                                                                                 \
+  else if (inner >= 2 * LANES) {                                                                                       \
+    int64_t pieces = (inner + LANES * SIDE<R, C> - 1) / (LANES * SIDE<R, C>), items = outer * a->rows * pieces;        \
+    BY_SIZE(size, ACROSS_OF);                                                                                          \
+  } else if (outer >= SIDE<R, C> / 2 && a->rows * inner >= LANES && a->rows * inner <= INT32_MAX) {                    \
+    int64_t slices = (outer + SIDE<R, C> - 1) / SIDE<R, C>;                                                            \
+    dim3 grid(blocks_each(a->rows * inner, 1), (unsigned)(slices < 65535 ? slices : 65535));                           \
+    sparse_down<R, C><<<grid, THREADS, 0, stream>>>(*a, f, add, outer, by32(inner), (const R *)x, (R *)y);             \
+  } else                                                                                                               \
     BY_SIZE(size, EACH_OF)
   BY_TYPE(t, alpha, inner, SPARSE);
 #undef SPARSE
+#undef ACROSS_OF
 #undef EACH_OF
   CUDA_LAUNCHED("sparse");
   return MOHO_OK;
 }
 
-/* ---- stencils -------------------------------------------------------------------------------- */
-
-enum { TERMS = 3 };                     /* in one kernel: what its arguments have room for           */
-
-template <class R, class D> struct banded {
-  typedef typename D::I I;
-  D n, inner;
-  I room;                               /* rows between head and tail                                */
-  const R *x, *before, *after;
-  R *y;
-  int taps, head, left, tail, right;
-  int64_t lag[MOHO_TAPS];               /* elements to each tap; there are none of zero              */
-  R factor, tap[MOHO_TAPS], begin[MOHO_EDGE][MOHO_EDGE], end[MOHO_EDGE][MOHO_EDGE];
-};
-template <class R, class D> struct bands { int count; banded<R, D> of[TERMS]; };
-
-/* The factor that an element of x is multiplied by, where there are any. */
-template <class R> DEVICE R scaled(const R *before, int64_t at, R x) { return before ? before[at] * x : x; }
-
-/* A row at either end of its slice. */
-template <class R, int C, class D> DEVICE void edge_row(const banded<R, D> &s, typename D::I p, typename D::I i, R &u, R &v)
-{
-  bool top = (int64_t)i < s.head;
-  const R *c = top ? s.begin[i] : s.end[i - (s.n.d - s.tail)];
-  int count = top ? s.left : s.right;
-  int64_t at = (int64_t)p + ((top ? 0 : (int64_t)s.n.d - s.right) - (int64_t)i) * s.inner.d;
-  for (int k = 0; k < count; k++, at += s.inner.d) {
-    if (c[k] == 0) continue;
-    u += c[k] * scaled(s.before, at, s.x[at * C]);
-    if (C == 2) v += c[k] * s.x[at * C + C - 1];
-  }
-}
-
-/* A thread's elements, THREADS apart: 16 bytes of each tap under way, as more take registers from other threads. */
-template <class R, int C> constexpr int ELEMENTS = 16 / (int)sizeof(R) / C;
-
-/* The products of taps k to k + N for those of a thread's elements that have their bit in `inside` (ALL: for all), read before any is
-   added up. */
-template <int N, bool SCALED, bool ALL, int C, class R, class D, int MANY>
-DEVICE void some_taps(const banded<R, D> &s, int k, int64_t first, unsigned inside, R (&du)[MANY], R (&dv)[MANY])
-{
-  R u[N][MANY], v[N][MANY];
-#pragma unroll
-  for (int n = 0; n < N; n++) {
-    int64_t at = first + s.lag[k + n];
-    const R *from = s.x + at * C, *by = SCALED ? s.before + at : NULL;
-#pragma unroll
-    for (int e = 0; e < MANY; e++) {
-      bool in = ALL || (inside >> e & 1);
-      u[n][e] = in ? from[e * THREADS * C] : 0;
-      if (SCALED) u[n][e] *= in ? by[e * THREADS] : 0;
-      if (C == 2) v[n][e] = in ? from[e * THREADS * C + C - 1] : 0;
-    }
-  }
-#pragma unroll
-  for (int n = 0; n < N; n++)
-#pragma unroll
-    for (int e = 0; e < MANY; e++) {
-      du[e] += s.tap[k + n] * u[n][e];
-      if (C == 2) dv[e] += s.tap[k + n] * v[n][e];
-    }
-}
-
-template <bool SCALED, bool ALL, int C, class R, class D, int MANY>
-DEVICE void all_taps(const banded<R, D> &s, int64_t first, unsigned inside, R (&du)[MANY], R (&dv)[MANY])
-{
-  for (int k = 0; k < s.taps;) {
-    if (s.taps - k >= 3) some_taps<3, SCALED, ALL, C>(s, k, first, inside, du, dv), k += 3;
-    else if (s.taps - k == 2) some_taps<2, SCALED, ALL, C>(s, k, first, inside, du, dv), k += 2;
-    else some_taps<1, SCALED, ALL, C>(s, k, first, inside, du, dv), k++;
-  }
-}
-
-/* Terms of one y are added up before they are written. A warp whose elements are all away from the ends asks for none of them. */
-template <class R, int C, class D>
-__global__ void __launch_bounds__(THREADS, sizeof(R) == 4 ? 6 : 3) stencil_each(const __grid_constant__ bands<R, D> b, factor f, bool add, typename D::I size)
-{
-  typedef typename D::I I;
-  constexpr int MANY = ELEMENTS<R, C>;
-  constexpr unsigned FULL = (1u << MANY) - 1;
-  I first = (I)blockIdx.x * (THREADS * MANY) + threadIdx.x;
-  R u[MANY] = {}, v[MANY] = {};
-  for (int t = 0; t < b.count; t++) {
-    const banded<R, D> &s = b.of[t];
-    R du[MANY] = {}, dv[MANY] = {};
-    unsigned inside = 0;
-#pragma unroll
-    for (int e = 0; e < MANY; e++) {
-      I p = first + e * THREADS, q = s.inner.quotient(p), i = q - s.n.quotient(q) * s.n.d - s.head;
-      if ((typename D::U)i < (typename D::U)s.room && p < size) inside |= 1u << e;
-    }
-    if (__all_sync(0xffffffffu, inside == FULL)) {
-      if (C == 1 && s.before) all_taps<C == 1, true, C>(s, first, inside, du, dv);
-      else all_taps<false, true, C>(s, first, inside, du, dv);
-    } else {
-      if (C == 1 && s.before) all_taps<C == 1, false, C>(s, first, inside, du, dv);
-      else all_taps<false, false, C>(s, first, inside, du, dv);
-#pragma unroll
-      for (int e = 0; e < MANY; e++) {
-        I p = first + e * THREADS;
-        if (inside >> e & 1 || p >= size) continue;
-        I q = s.inner.quotient(p);
-        du[e] = dv[e] = 0;
-        edge_row<R, C>(s, p, q - s.n.quotient(q) * s.n.d, du[e], dv[e]);
-      }
-    }
-    bool last = t + 1 == b.count || b.of[t + 1].y != s.y;       /* of those of this y */
-#pragma unroll
-    for (int e = 0; e < MANY; e++) {
-      I p = first + e * THREADS;
-      if (p < size) {
-        u[e] += s.factor * scaled(s.after, p, du[e]);
-        v[e] += s.factor * dv[e];
-        if (last) put<R, C>(s.y, p, f, u[e], v[e], add);
-      }
-      if (last) u[e] = v[e] = 0;
-    }
-  }
-}
-
-template <class R, class D>
-static banded<R, D> band_of(const moho_stencil_term *t, int64_t pairs, int64_t inner, const void *x, void *y)
-{
-  const moho_stencil *s = t->s;
-  banded<R, D> b = {};
-  b.n = D(t->n);
-  b.inner = D(inner);
-  b.x = (const R *)x + t->from * pairs;
-  b.y = (R *)y + t->to * pairs;
-  b.before = (const R *)t->before;
-  b.after = (const R *)t->after;
-  b.head = s->head, b.left = s->left, b.tail = s->tail, b.right = s->right;
-  b.room = t->n > s->head + s->tail ? (typename D::I)(t->n - s->head - s->tail) : 0;
-  b.factor = (R)t->factor;
-  for (int k = 0; k < s->taps; k++) {
-    if (s->tap[k] == 0) continue;
-    b.lag[b.taps] = (s->first + k) * inner;
-    b.tap[b.taps++] = (R)s->tap[k];
-  }
-  for (int i = 0; i < MOHO_EDGE; i++)
-    for (int k = 0; k < MOHO_EDGE; k++) {
-      b.begin[i][k] = (R)s->begin[i][k];
-      b.end[i][k] = (R)s->end[i][k];
-    }
-  return b;
-}
-
-template <class R, int C, class D>
-static moho_status stencil_typed(cudaStream_t stream, int count, const moho_stencil_term *t, factor f, bool add, int64_t size, bool pairs,
-                                 const void *x, void *y)
-{
-  while (count > 0) {
-    bands<R, D> b = {};
-    for (; b.count < TERMS && count > 0; b.count++, t++, count--)
-      b.of[b.count] = band_of<R, D>(t, pairs || C == 2 ? 2 : 1, pairs ? 2 * t->inner : t->inner, x, y);
-    int64_t elements = pairs ? 2 * size : size;
-    stencil_each<R, C, D><<<blocks_each(elements, ELEMENTS<R, C>), THREADS, 0, stream>>>(b, f, add, (typename D::I)elements);
-    CUDA_LAUNCHED("stencil");
-    if (count > 0 && t->to == t[-1].to) add = true;
-  }
-  return MOHO_OK;
-}
-
-static moho_status cuda_stencils(moho_lane *on, moho_dtype t, int count, const moho_stencil_term *terms, moho_scalar alpha, bool add,
-                                 int64_t size, const void *x, void *y)
-{
-  cudaStream_t stream = NULL;
-  MOHO_TRY(ready("stencil", on, t, &stream));
-  if (size == 0) return MOHO_OK;
-  factor f = { alpha.re, alpha.im };
-  int64_t pairs = 1;
-#define SIZED(D) return stencil_typed<REAL, PARTS, D>(stream, count, terms, f, add, size, pairs == 2, x, y)
-#define STENCIL(R, C)  \
-  typedef R REAL;      \
-  constexpr int PARTS = C;  \
-  BY_SIZE(2 * size, SIZED)
-  BY_TYPE(t, alpha, pairs, STENCIL);
-#undef STENCIL
-#undef SIZED
-}
-
-static moho_status cuda_stencil(moho_lane *on, moho_dtype t, const moho_stencil *s, moho_scalar alpha, bool add,
-                                int64_t outer, int64_t n, int64_t inner, const void *x, void *y)
-{
-  moho_stencil_term one = { s, 1, n, inner, 0, 0, NULL, NULL };
-  return cuda_stencils(on, t, 1, &one, alpha, add, outer * n * inner, x, y);
-}
-
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-enum { MANY = 8 };                      /* elements that a thread has under way                      */
+/* Elements that a thread has under way. */
+template <class R, int C> constexpr int UNDER_WAY = 64 / (int)sizeof(R) / C;
 
 /* `wide` columns side by side, the block's other threads along the axis; their parts are added pairwise. */
 template <class R, int C>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(1024, 1)
     sum_block(factor f, bool add, int64_t outer, int64_t n, int64_t inner, int wide, const R *x, R *y)
 {
+  constexpr int MANY = UNDER_WAY<R, C>;
   __shared__ double part[C][1024];
   int64_t spans = (inner + wide - 1) / wide;
   int along = blockDim.x / wide, col = threadIdx.x % wide, row = threadIdx.x / wide;
@@ -341,6 +237,41 @@ __global__ void __launch_bounds__(1024)
   }
 }
 
+/* A warp a row of neighbours, 16 bytes at a time: no barrier, and rows that are read while others are added up. */
+template <class R> struct alignas(16) quad { R v[16 / sizeof(R)]; };
+template <class R> __global__ void __launch_bounds__(THREADS) sum_warp(factor f, bool add, int64_t rows, int64_t n, const R *x, R *y)
+{
+  constexpr int WIDE = 16 / (int)sizeof(R), MANY = 4;
+  int64_t row = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / LANES;
+  int lane = threadIdx.x % LANES;
+  double u = 0;
+  if (row >= rows) return;              /* a whole warp */
+  x += row * n;
+  int64_t head = (WIDE - (int64_t)((uintptr_t)x / sizeof(R) % WIDE)) % WIDE;
+  if (head > n) head = n;
+  int64_t quads = (n - head) / WIDE, done = head + quads * WIDE;
+  const quad<R> *q = (const quad<R> *)(x + head);
+  if (lane < head) u += (double)x[lane];
+  if (lane < n - done) u += (double)x[done + lane];
+  auto take = [&](const quad<R> &v) {
+    R s = 0;
+#pragma unroll
+    for (int k = 0; k < WIDE; k++) s += v.v[k];
+    u += (double)s;
+  };
+  int64_t i = lane;
+  for (; i + (MANY - 1) * LANES < quads; i += MANY * LANES) {
+    quad<R> v[MANY];
+#pragma unroll
+    for (int e = 0; e < MANY; e++) v[e] = q[i + e * LANES];
+#pragma unroll
+    for (int e = 0; e < MANY; e++) take(v[e]);
+  }
+  for (; i < quads; i += LANES) take(q[i]);
+  for (int step = LANES / 2; step > 0; step /= 2) u += __shfl_down_sync(0xffffffffu, u, step);
+  if (lane == 0) put<R, 1>(y, row, f, u, 0., add);
+}
+
 static moho_status cuda_sum(moho_lane *on, moho_dtype t, moho_scalar alpha, bool add, int64_t outer, int64_t n,
                             int64_t inner, const void *x, void *y)
 {
@@ -349,6 +280,11 @@ static moho_status cuda_sum(moho_lane *on, moho_dtype t, moho_scalar alpha, bool
   if (outer * inner == 0) return MOHO_OK;
   factor f = { alpha.re, alpha.im };
 #define SUM(R, C)                                                                                                      \
+  if (C == 1 && inner == 1 && (outer >= 1024 || n <= 1024) && outer <= INT32_MAX) {                                    \
+    sum_warp<R><<<blocks_each(outer * LANES, 1), THREADS, 0, stream>>>(f, add, outer, n, (const R *)x, (R *)y);        \
+    CUDA_LAUNCHED("sum");                                                                                              \
+    return MOHO_OK;                                                                                                    \
+  }                                                                                                                    \
   int wide = 1;                                                                                                        \
   while (wide < LANES && wide < inner) wide *= 2;                                                                      \
   int64_t blocks = outer * ((inner + wide - 1) / wide);                                                                \

@@ -7,8 +7,6 @@
 
 #define DEVICE [[maybe_unused]] static __device__ __forceinline__
 
-static constexpr int LANES = 32;
-
 struct factor { double re, im; };
 
 static inline moho_status ready(const char *what, moho_lane *on, moho_dtype t, cudaStream_t *stream)
@@ -54,6 +52,10 @@ template <class R, int C, class A> DEVICE void put(R *y, int64_t at, factor a, A
   }
 }
 
+moho_status cuda_stencil(moho_lane *on, moho_dtype t, const moho_stencil *s, moho_scalar alpha, bool add, int64_t outer, int64_t n, int64_t inner,
+                         const void *x, void *y);
+moho_status cuda_stencils(moho_lane *on, moho_dtype t, int count, const moho_stencil_term *terms, moho_scalar alpha, bool add, int64_t size,
+                          const void *x, void *y);
 moho_status cuda_box(moho_lane *on, moho_dtype t, int64_t half, moho_scalar alpha, bool add, int64_t outer, int64_t n, int64_t inner,
                      const void *x, void *y, void *work);
 size_t cuda_box_work(moho_dtype t, int64_t half, int64_t n, int64_t inner);

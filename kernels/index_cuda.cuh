@@ -30,7 +30,7 @@ struct by64 {
 };
 
 /* Each thread of a block takes EACH elements, THREADS apart, and reads them all before it writes: so that enough reads are under way. */
-static constexpr int THREADS = 256, EACH = 4;
+static constexpr int THREADS = 256, EACH = 4, LANES = 32;
 
 static inline unsigned blocks_each(int64_t size, int each = EACH)
 {

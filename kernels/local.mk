@@ -109,6 +109,7 @@ EXTRA_DIST += %D%/kirchhoff_cuda_sweep.cuh %D%/kirchhoff_cuda_terms.cuh
 cuda_sources += %D%/vec_cuda.cu
 cuda_sources += %D%/axis_cuda.cu
 cuda_sources += %D%/axis_cuda_scan.cu
+cuda_sources += %D%/axis_cuda_stencil.cu
 cuda_sources += %D%/vec_cuda_reduce.cu
 cuda_sources += %D%/vec_cuda_axis.cu
 cuda_sources += %D%/vec_cuda_threshold.cu

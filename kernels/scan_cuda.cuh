@@ -1,44 +1,79 @@
 /* Running sums of CUDA along many lines at once, whatever is summed and whatever becomes of it. A block owns lines and goes along them in
    tiles of a fixed size: each element is read once and written once, and the order of additions depends on nothing but that size.
 
-   A job J has A, what sums are kept in; start(), add(A, A); E, an element; L, what is known of a line, by line(number); own(L, k), its element
-   k; part(k, E), what that adds to the sum; put(L, k, before, E), which is given the sum of the parts before k; lane_of(A, lane). */
+   A job J has A, what sums are kept in; start(), add(A, A); E, an element; V, a result; L, what is known of a line, by line(number); own(L, k),
+   its element k; part(k, E), what that adds to the sum; total(k, E[]), what several do, in any precision; value(L, k, before, E), which is given
+   the sum of the parts before k; put(L, k, V); from_lane(A, lane). */
 #ifndef MOHO_SCAN_CUDA_CUH
 #define MOHO_SCAN_CUDA_CUH
 #include "index_cuda.cuh"
 
-static constexpr int SCAN_RUN = 8, SCAN_DOWN = 16, SCAN_WIDE = 32, SCAN_ROWS = 128;
+static constexpr int SCAN_RUN = 8, SCAN_WIDE = 32, SCAN_ROWS = 128;
 
-/* Lines that lie side by side: SCAN_WIDE of them a block, which HIGH threads each share; a thread takes SCAN_DOWN elements at a time. */
-template <class J, int HIGH>
-__global__ void __launch_bounds__(SCAN_WIDE *HIGH) scan_side_by_side(J job, int64_t lines, int64_t n)
+/* The sums of all threads' parts before each one's, and of all, over the WIDE lines of a block: as many warps as lines take one each where there
+   are 32 parts of a line, else each thread goes through its line's. */
+template <class J, int WIDE, int HIGH>
+static __device__ __forceinline__ typename J::A scan_parts(const J &job, typename J::A (*part)[WIDE + 1], typename J::A *all)
 {
   typedef typename J::A A;
-  __shared__ A part[2][HIGH][SCAN_WIDE];
-  int64_t line = (int64_t)blockIdx.x * SCAN_WIDE + threadIdx.x;
+  A at = job.start(), sum = job.start();
+  __syncthreads();
+  if constexpr (HIGH == 32 && WIDE == 16) {
+    int t = threadIdx.y * WIDE + threadIdx.x, lane = t % 32, line = t / 32;
+    A own = part[lane][line], s = own;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+      A before = J::from_lane(s, lane - step);
+      if (lane >= step) s = job.add(before, s);
+    }
+    A before = J::from_lane(s, lane - 1);
+    part[lane][line] = lane ? before : job.start();
+    if (lane == 31) part[32][line] = s;
+    __syncthreads();
+    *all = part[32][threadIdx.x];
+    return part[threadIdx.y][threadIdx.x];
+  } else {
+#pragma unroll 4
+    for (int r = 0; r < HIGH; r++) {
+      if (r == (int)threadIdx.y) at = sum;
+      sum = job.add(sum, part[r][threadIdx.x]);
+    }
+    *all = sum;
+    return at;
+  }
+}
+
+/* Lines that lie side by side: WIDE of them a block, which HIGH threads each share; a thread takes DOWN elements at a time, and the next are
+   under way. */
+template <class J, int WIDE, int HIGH, int DOWN>
+__global__ void __launch_bounds__(WIDE *HIGH, sizeof(typename J::A) == 8 && HIGH == 32 ? 2 : 1) scan_side_by_side(J job, int64_t lines, int64_t n)
+{
+  typedef typename J::A A;
+  typedef typename J::E E;
+  __shared__ A part[2][HIGH + 1][WIDE + 1];
+  int64_t line = (int64_t)blockIdx.x * WIDE + threadIdx.x;
   int row = threadIdx.y, turn = 0;
   bool there = line < lines;
   typename J::L at_line = job.line(there ? line : 0);
   A before = job.start();
-  for (int64_t base = 0; base < n; base += HIGH * SCAN_DOWN, turn ^= 1) {
-    int64_t k = base + row * SCAN_DOWN;
-    typename J::E own[SCAN_DOWN];
-    A sum = job.start();
+  E next[DOWN];
 #pragma unroll
-    for (int e = 0; e < SCAN_DOWN; e++) own[e] = there && k + e < n ? job.own(at_line, k + e) : typename J::E();
+  for (int e = 0; e < DOWN; e++) next[e] = there && row * DOWN + e < n ? job.own(at_line, row * DOWN + e) : E();
+  for (int64_t base = 0; base < n; base += HIGH * DOWN, turn ^= 1) {
+    int64_t k = base + row * DOWN;
+    E own[DOWN];
 #pragma unroll
-    for (int e = 0; e < SCAN_DOWN; e++) sum = job.add(sum, job.part(k + e, own[e]));
-    part[turn][row][threadIdx.x] = sum;
-    __syncthreads();                    /* one a tile: the other half is written next */
-    A at = before;
-#pragma unroll 4
-    for (int r = 0; r < HIGH; r++) {
-      if (r == row) at = before;
-      before = job.add(before, part[turn][r][threadIdx.x]);
+    for (int e = 0; e < DOWN; e++) {
+      own[e] = next[e];
+      next[e] = there && k + HIGH * DOWN + e < n ? job.own(at_line, k + HIGH * DOWN + e) : E();
     }
+    A all;
+    part[turn][row][threadIdx.x] = job.total(k, own);
+    A at = job.add(before, scan_parts<J, WIDE, HIGH>(job, part[turn], &all));   /* the other half is written next */
+    before = job.add(before, all);
 #pragma unroll
-    for (int e = 0; e < SCAN_DOWN; e++) {
-      if (there && k + e < n) job.put(at_line, k + e, at, own[e]);
+    for (int e = 0; e < DOWN; e++) {
+      if (there && k + e < n) job.put(at_line, k + e, job.value(at_line, k + e, at, own[e]));
       at = job.add(at, job.part(k + e, own[e]));
     }
   }
@@ -67,61 +102,69 @@ template <class J> static __device__ __forceinline__ typename J::A scan_before(c
   return job.add(base, own);
 }
 
-/* Lines that lie behind each other, a block each at a time: a thread sums SCAN_RUN neighbours, which reach it, and whose sums leave it, through
-   shared memory, so that memory is read and written along the line. */
-template <class J> __global__ void __launch_bounds__(SCAN_ROWS) scan_one_by_one(J job, int64_t lines, int64_t n)
+/* Lines that lie behind each other, a block each at a time: a thread sums SCAN_RUN neighbours, which reach it, and whose results leave it, through
+   shared memory, so that memory is read and written along the line. The next tile is read while one is summed. */
+template <class J> __global__ void __launch_bounds__(SCAN_ROWS, 32 / sizeof(typename J::E)) scan_one_by_one(J job, int64_t lines, int64_t n)
 {
   typedef typename J::A A;
+  typedef typename J::E E;
+  typedef typename J::V V;
   constexpr int TILE = SCAN_ROWS * SCAN_RUN;
-  __shared__ A tile[TILE + SCAN_ROWS], shared[SCAN_ROWS / 32];
-  int t = threadIdx.x;
+  __shared__ E in[TILE + SCAN_ROWS];
+  __shared__ V out[TILE + SCAN_ROWS];
+  __shared__ A shared[SCAN_ROWS / 32];
+  int t = threadIdx.x, run = t * (SCAN_RUN + 1);
   for (int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
     typename J::L at_line = job.line(line);
     A before = job.start();
+    E next[SCAN_RUN];
+#pragma unroll
+    for (int e = 0; e < SCAN_RUN; e++) next[e] = t + e * SCAN_ROWS < n ? job.own(at_line, t + e * SCAN_ROWS) : E();
     for (int64_t base = 0; base < n; base += TILE) {
-      typename J::E own[SCAN_RUN];
-#pragma unroll
-      for (int e = 0; e < SCAN_RUN; e++) {
-        int64_t k = base + t + e * SCAN_ROWS;
-        own[e] = k < n ? job.own(at_line, k) : typename J::E();
-      }
+      E own[SCAN_RUN];
 #pragma unroll
       for (int e = 0; e < SCAN_RUN; e++) {
         int at = t + e * SCAN_ROWS;
-        tile[at + at / SCAN_RUN] = job.part(base + at, own[e]);
+        in[at + at / SCAN_RUN] = next[e];
       }
       __syncthreads();
-      A *run = tile + t * (SCAN_RUN + 1), sum = job.start(), all;
 #pragma unroll
       for (int e = 0; e < SCAN_RUN; e++) {
-        A v = run[e];
-        run[e] = sum;                   /* what is before it in the run */
-        sum = job.add(sum, v);
+        int64_t k = base + TILE + t + e * SCAN_ROWS;
+        next[e] = k < n ? job.own(at_line, k) : E();
       }
-      A at0 = job.add(before, scan_before(job, sum, shared, &all));
 #pragma unroll
-      for (int e = 0; e < SCAN_RUN; e++) run[e] = job.add(at0, run[e]);
+      for (int e = 0; e < SCAN_RUN; e++) own[e] = in[run + e];
+      A all, at = job.add(before, scan_before(job, job.total(base + t * SCAN_RUN, own), shared, &all));
       before = job.add(before, all);
+#pragma unroll
+      for (int e = 0; e < SCAN_RUN; e++) {
+        int64_t k = base + t * SCAN_RUN + e;
+        out[run + e] = job.value(at_line, k, at, own[e]);
+        at = job.add(at, job.part(k, own[e]));
+      }
       __syncthreads();
 #pragma unroll
       for (int e = 0; e < SCAN_RUN; e++) {
         int at = t + e * SCAN_ROWS;
-        if (base + at < n) job.put(at_line, base + at, tile[at + at / SCAN_RUN], own[e]);
+        if (base + at < n) job.put(at_line, base + at, out[at + at / SCAN_RUN]);
       }
-      __syncthreads();
     }
+    __syncthreads();                    /* before the next line's first tile */
   }
 }
 
+/* Few lines side by side: narrower blocks, so that there are two on a processor and one reads while the other writes. */
 template <class J> static void scan_lines(cudaStream_t stream, const J &job, int64_t lines, int64_t n, bool side_by_side)
 {
+  constexpr int HALF = SCAN_WIDE / 2;
   int64_t blocks = (lines + SCAN_WIDE - 1) / SCAN_WIDE;
   if (!side_by_side)
     scan_one_by_one<J><<<(unsigned)(lines < INT32_MAX ? lines : INT32_MAX), SCAN_ROWS, 0, stream>>>(job, lines, n);
   else if (blocks < 1024 && sizeof(typename J::A) == 8)
-    scan_side_by_side<J, 32><<<(unsigned)blocks, dim3(SCAN_WIDE, 32), 0, stream>>>(job, lines, n);
+    scan_side_by_side<J, HALF, 32, 8><<<(unsigned)((lines + HALF - 1) / HALF), dim3(HALF, 32), 0, stream>>>(job, lines, n);
   else
-    scan_side_by_side<J, 8><<<(unsigned)blocks, dim3(SCAN_WIDE, 8), 0, stream>>>(job, lines, n);
+    scan_side_by_side<J, SCAN_WIDE, 8, 8><<<(unsigned)blocks, dim3(SCAN_WIDE, 8), 0, stream>>>(job, lines, n);
 }
 
 #endif

@@ -1,36 +1,44 @@
 /* Pointwise vector kernels of CUDA, and the table of all of them. Where all operands are contiguous and aligned there is a path of
    16-byte accesses, else a grid-stride loop over the merged axes. */
+#include <algorithm>
 #include "vec_cuda.cuh"
 
 /* ---- pointwise -------------------------------------------------------------------------------------- */
 
 struct none { };
-template <class T> struct alignas(16) pack { T v[4]; };
-template <> struct pack<none> { none v[4]; };
+template <class T> constexpr int bytes_of = sizeof(T);
+template <> constexpr int bytes_of<none> = 0;
+/* As many elements as the widest operand has in 16 bytes. */
+template <class... T> constexpr int per_pack = 16 / std::max({ 4, bytes_of<T>... });
+template <class T, int N> struct alignas(sizeof(T) * N) pack { T v[N]; };
+template <int N> struct pack<none, N> { none v[N]; };
 
 template <class T> DEVICE T load(const T *p, int64_t i, T c) { return p ? p[i] : c; }
 DEVICE none load(const none *, int64_t, none c) { return c; }
-template <class T> DEVICE pack<T> load4(const T *p, int64_t i, T c)
+template <int N, class T> DEVICE pack<T, N> load_pack(const T *p, int64_t i, T c)
 {
-  if (p) return *(const pack<T> *)(p + 4 * i);
-  return pack<T>{ { c, c, c, c } };
+  if (p) return *(const pack<T, N> *)(p + N * i);
+  pack<T, N> all;
+  for (int k = 0; k < N; k++) all.v[k] = c;
+  return all;
 }
-DEVICE pack<none> load4(const none *, int64_t, none) { return pack<none>{}; }
+template <int N> DEVICE pack<none, N> load_pack(const none *, int64_t, none) { return pack<none, N>{}; }
 
 template <class Y, class A, class B, class C, class F>
 __global__ void __launch_bounds__(THREADS) map_flat(int64_t n, Y *y, const A *a, const B *b, const C *c, A ka, B kb, C kc, F f)
 {
+  constexpr int N = per_pack<Y, A, B, C>;
   int64_t step = (int64_t)gridDim.x * THREADS, first = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  for (int64_t i = first; i < n / 4; i += step) {
-    pack<A> pa = load4(a, i, ka);
-    pack<B> pb = load4(b, i, kb);
-    pack<C> pc = load4(c, i, kc);
-    pack<Y> py;
+  for (int64_t i = first; i < n / N; i += step) {
+    pack<A, N> pa = load_pack<N>(a, i, ka);
+    pack<B, N> pb = load_pack<N>(b, i, kb);
+    pack<C, N> pc = load_pack<N>(c, i, kc);
+    pack<Y, N> py;
 #pragma unroll
-    for (int j = 0; j < 4; j++) py.v[j] = f(pa.v[j], pb.v[j], pc.v[j]);
-    *(pack<Y> *)(y + 4 * i) = py;
+    for (int j = 0; j < N; j++) py.v[j] = f(pa.v[j], pb.v[j], pc.v[j]);
+    *(pack<Y, N> *)(y + N * i) = py;
   }
-  for (int64_t i = n / 4 * 4 + first; i < n; i += step) y[i] = f(load(a, i, ka), load(b, i, kb), load(c, i, kc));
+  for (int64_t i = n / N * N + first; i < n; i += step) y[i] = f(load(a, i, ka), load(b, i, kb), load(c, i, kc));
 }
 
 /* How many of y, a, b, c are there. */
@@ -61,6 +69,33 @@ __global__ void __launch_bounds__(THREADS) map_nd(cuda_walk w, Y *y, const A *a,
   }
 }
 
+/* A warp takes a piece of a row, the last axis, whose offsets it works out once: an element is a few additions. What operators are made of
+   goes this way, when rows are long enough. */
+template <class Y> constexpr int ROW = sizeof(Y) > 8 ? 4 : 8;
+template <class Y, class A, class B, class C, class F>
+__global__ void __launch_bounds__(THREADS) map_rows(cuda_walk w, uint32_t items, by32 pieces, Y *y, const A *a, const B *b, const C *c, A ka, B kb, C kc, F f)
+{
+  constexpr int N = operands<A, B, C>, MANY = ROW<Y>;
+  uint32_t item = (blockIdx.x * THREADS + threadIdx.x) / LANES, row = pieces.quotient(item);
+  if (item >= items) return;
+  int last = w.n - 1;
+  int64_t k = (int64_t)(item - row * pieces.d) * (LANES * MANY) + threadIdx.x % LANES, left = w.d[last] - k, off[4] = {};
+  Y r[MANY];
+  offsets<N>(w, row, off, last);
+#pragma unroll
+  for (int o = 0; o < N; o++) off[o] += k * w.s[o][last];
+  const int64_t step = LANES * w.s[0][last];
+  Y *to = y + off[0];
+#pragma unroll
+  for (int e = 0; e < MANY; e++) {
+    if (e * LANES < left) r[e] = f(load(a, off[1], ka), load(b, off[2], kb), load(c, off[3], kc));
+#pragma unroll
+    for (int o = 1; o < N; o++) off[o] += LANES * w.s[o][last];
+  }
+#pragma unroll
+  for (int e = 0; e < MANY; e++, to += step) if (e * LANES < left) *to = r[e];
+}
+
 /* Operands 1 to 3 of v are a, b, c; null pointers stand for the numbers ka, kb, kc. */
 template <class Y, class A, class B, class C, class F>
 static moho_status map(moho_lane *on, const moho_nd *v, F f, A ka = A(), B kb = B(), C kc = C())
@@ -77,9 +112,20 @@ static moho_status map(moho_lane *on, const moho_nd *v, F f, A ka = A(), B kb = 
     flat = flat && v->s[k][0] == 1 && (uintptr_t)p[k] % 16 == 0;
   }
   if (flat)
-    map_flat<<<blocks_for((v->size + 3) / 4), THREADS, 0, stream>>>(v->size, (Y *)p[0], (const A *)p[1], (const B *)p[2], (const C *)p[3], ka, kb, kc, f);
-  else
-    map_nd<<<blocks_for((v->size + elements_of<F> - 1) / elements_of<F>), THREADS, 0, stream>>>(walk_of(v), (Y *)p[0], (const A *)p[1], (const B *)p[2], (const C *)p[3], ka, kb, kc, f);
+    map_flat<<<blocks_for((v->size + per_pack<Y, A, B, C> - 1) / per_pack<Y, A, B, C>), THREADS, 0, stream>>>(v->size, (Y *)p[0], (const A *)p[1], (const B *)p[2], (const C *)p[3], ka, kb, kc, f);
+  else {
+    if constexpr (elements_of<F> > 1) {
+      int64_t n = v->d[v->n - 1], pieces = (n + LANES * ROW<Y> - 1) / (LANES * ROW<Y>), items = v->size / n * pieces;
+      if (n >= 2 * LANES && items <= INT32_MAX / LANES) {
+        map_rows<<<blocks_each(items * LANES, 1), THREADS, 0, stream>>>(walk_of(v), (uint32_t)items, by32(pieces), (Y *)p[0], (const A *)p[1],
+                                                                       (const B *)p[2], (const C *)p[3], ka, kb, kc, f);
+        CUDA_LAUNCHED("pointwise");
+        return MOHO_OK;
+      }
+    }
+    map_nd<<<blocks_for((v->size + elements_of<F> - 1) / elements_of<F>), THREADS, 0, stream>>>(walk_of(v), (Y *)p[0], (const A *)p[1], (const B *)p[2],
+                                                                                                (const C *)p[3], ka, kb, kc, f);
+  }
   CUDA_LAUNCHED("pointwise");
   return MOHO_OK;
 }
@@ -89,6 +135,7 @@ struct word16 { uint64_t a, b; };
 template <class W> struct fill_f { W a; DEVICE_CALL W operator()(none, none, none) const { return a; } };
 template <class W> struct copy_f { DEVICE_CALL W operator()(W x, none, none) const { return x; } };
 template <class W> constexpr int elements_of<copy_f<W>> = EACH;
+template <class W> constexpr int elements_of<fill_f<W>> = EACH;
 template <class W> struct where_f { DEVICE_CALL W operator()(int32_t m, W a, W b) const { return m ? a : b; } };
 #define BY_WORD(size, ...)                                                             \
   switch (size) {                                                                      \

@@ -119,14 +119,14 @@ static inline cuda_walk walk_of(const moho_nd *v)
   return w;
 }
 
-/* Offsets of element i for the first N operands. */
-template <int N> DEVICE void offsets(const cuda_walk &w, int64_t i, int64_t *off)
+/* Offsets of element i of the first n axes for the first N operands. */
+template <int N> DEVICE void offsets(const cuda_walk &w, int64_t i, int64_t *off, int n)
 {
 #pragma unroll
   for (int k = 0; k < N; k++) off[k] = 0;
   if (w.small) {                        /* a product of 32 bits added to 64 is one instruction */
     uint32_t left = (uint32_t)i;
-    for (int a = w.n - 1; a > 0; a--) {
+    for (int a = n - 1; a > 0; a--) {
       uint32_t q = w.by[a].quotient(left), r = left - q * w.by[a].d;
 #pragma unroll
       for (int k = 0; k < N; k++) off[k] += (int64_t)(int32_t)r * w.t[k][a];
@@ -136,7 +136,7 @@ template <int N> DEVICE void offsets(const cuda_walk &w, int64_t i, int64_t *off
     for (int k = 0; k < N; k++) off[k] += (int64_t)(int32_t)left * w.t[k][0];
     return;
   }
-  for (int a = w.n - 1; a > 0; a--) {
+  for (int a = n - 1; a > 0; a--) {
     int64_t q = i / w.d[a], r = i - q * w.d[a];
 #pragma unroll
     for (int k = 0; k < N; k++) off[k] += r * w.s[k][a];
@@ -145,6 +145,8 @@ template <int N> DEVICE void offsets(const cuda_walk &w, int64_t i, int64_t *off
 #pragma unroll
   for (int k = 0; k < N; k++) off[k] += i * w.s[k][0];
 }
+
+template <int N> DEVICE void offsets(const cuda_walk &w, int64_t i, int64_t *off) { offsets<N>(w, i, off, w.n); }
 
 static constexpr int MAXBLOCKS = 132 * 16;
 

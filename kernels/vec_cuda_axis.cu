@@ -228,7 +228,7 @@ DEVICE cdouble lane_of(cdouble a, int lane) { return cdouble{ lane_of(a.re, lane
 template <class T> struct sum_job {
   typedef typename traits<T>::acc A;
   typedef T E;
-  typedef typename running<T>::type Y;
+  typedef typename running<T>::type Y, V;
   struct L { const T *x; Y *out; int64_t n; A before; };
   cuda_walk w;
   const T *x;
@@ -246,10 +246,15 @@ template <class T> struct sum_job {
     return L{ x + off[1] + piece * per * s1, out + off[0] + piece * per * s0, left < per ? left : per, before ? before[at] : A() };
   }
   DEVICE_CALL T own(const L &at, int64_t k) const { return k < at.n ? at.x[k * s1] : T(); }
-  DEVICE_CALL void put(const L &at, int64_t k, A sum, T own) const
+  template <int N> DEVICE_CALL A total(int64_t, const T (&own)[N]) const
   {
-    if (k < at.n) at.out[k * s0] = of_acc(acc_add(acc_add(at.before, sum), op_widen(own)), Y());
+    A s = op_widen(own[0]);
+#pragma unroll
+    for (int i = 1; i < N; i++) s = acc_add(s, op_widen(own[i]));
+    return s;
   }
+  DEVICE_CALL V value(const L &at, int64_t, A sum, T own) const { return of_acc(acc_add(acc_add(at.before, sum), op_widen(own)), Y()); }
+  DEVICE_CALL void put(const L &at, int64_t k, V v) const { if (k < at.n) at.out[k * s0] = v; }
 };
 
 /* The sum of each piece: a warp each, or a thread where pieces lie side by side. */
