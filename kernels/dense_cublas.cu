@@ -1,14 +1,12 @@
-/* Products with dense matrices on CUDA: with one column by kernels of our own, which read the matrix at the memory's speed, with more through
-   cuBLAS; with diagonal ones, by a kernel of our own.
+/* Products with dense matrices on CUDA: with one column by a kernel of our own (dense_cuda.cu), with more through cuBLAS.
 
    cuBLAS is opened when the first product needs it, as cuFFT is, so that a machine without it has everything else. Each lane has
    a handle with a workspace of its own: then the same product gives the same bits, whatever runs on other lanes. The math mode
    is the default one: float products are float products, no TF32. */
 #include <cublas_v2.h>
 #include <stdlib.h>
-#include "core/kernels.h"
 #include "cuda_library.h"
-#include "index_cuda.cuh"
+#include "dense_cuda.cuh"
 
 /* ---- the library ----------------------------------------------------------------------------------------------- */
 
@@ -131,172 +129,7 @@ extern "C" void cuda_dense_lane_close(void *stream)
   }
 }
 
-/* ---- arithmetic ------------------------------------------------------------------------------------------------------ */
-
-#define DEVICE static __device__ __forceinline__
-template <class E> struct part_of { typedef decltype(E().x) R; };
-template <> struct part_of<float> { typedef float R; };
-template <> struct part_of<double> { typedef double R; };
-
-DEVICE float turned(float v, bool) { return v; }
-DEVICE double turned(double v, bool) { return v; }
-template <class E> DEVICE E turned(E v, bool conj) { if (conj) v.y = -v.y; return v; }
-DEVICE float times(float a, float b) { return a * b; }
-DEVICE double times(double a, double b) { return a * b; }
-template <class E> DEVICE E times(E a, E b) { E r; r.x = a.x * b.x - a.y * b.y; r.y = a.x * b.y + a.y * b.x; return r; }
-DEVICE float plus(float a, float b) { return a + b; }
-DEVICE double plus(double a, double b) { return a + b; }
-template <class E> DEVICE E plus(E a, E b) { a.x += b.x; a.y += b.y; return a; }
-
-template <class E> static E number(moho_scalar s)
-{
-  if constexpr (sizeof(E) > sizeof(typename part_of<E>::R)) {
-    E v;
-    v.x = (typename part_of<E>::R)s.re;
-    v.y = (typename part_of<E>::R)s.im;
-    return v;
-  } else return (E)s.re;
-}
-
-/* ---- dense matrices ---------------------------------------------------------------------------------------------------- */
-
-static constexpr int WIDE = 32, ACROSS = 128, RUN = 8, MOST = 1 << 18;   /* rows and columns side by side, terms of a thread under way; partial sums */
-
-DEVICE double widened(float a) { return a; }
-DEVICE double widened(double a) { return a; }
-DEVICE double2 widened(float2 a) { return make_double2(a.x, a.y); }
-DEVICE double2 widened(double2 a) { return a; }
-DEVICE float narrowed(double a, float) { return (float)a; }
-DEVICE double narrowed(double a, double) { return a; }
-DEVICE float2 narrowed(double2 a, float2) { return make_float2((float)a.x, (float)a.y); }
-DEVICE double2 narrowed(double2 a, double2) { return a; }
-template <class E> using wide_of = decltype(widened(E()));
-
-/* Where sums go: into y, or, when several blocks share a row, into parts (piece, row) of the work area. */
-template <class E> struct sink { E alpha; bool add; E *y; wide_of<E> *parts; int64_t rows; };
-template <class E> DEVICE void give(const sink<E> &to, int64_t piece, int64_t row, wide_of<E> sum)
-{
-  if (to.parts) { to.parts[piece * to.rows + row] = sum; return; }
-  E r = times(to.alpha, narrowed(sum, E()));
-  to.y[row] = to.add ? plus(to.y[row], r) : r;
-}
-
-/* Sums over the G threads of each group, in a tree; the first has the result. */
-template <int G, class W> DEVICE W grouped(W v, W *shared)
-{
-  int t = threadIdx.x;
-  if (G == 1) return v;
-  shared[t] = v;
-  for (int half = G / 2; half; half /= 2) {
-    __syncthreads();
-    if (t % G < half) shared[t] = plus(shared[t], shared[t + half]);
-  }
-  __syncthreads();
-  return shared[t];
-}
-
-/* A x: G threads a row. RUN products at a time are added in their own precision, the runs in double. */
-template <class E, int G> __global__ void __launch_bounds__(THREADS)
-  gemv_rows(int64_t m, int64_t n, int64_t per, const E *__restrict__ a, const E *__restrict__ x, sink<E> to)
-{
-  __shared__ wide_of<E> shared[THREADS];
-  int64_t i = (int64_t)blockIdx.x * (THREADS / G) + threadIdx.x / G, lo = blockIdx.y * per, hi = lo + per < n ? lo + per : n;
-  wide_of<E> sum = {};
-  if (i < m) {
-    int64_t j = lo + threadIdx.x % G;
-    const E *from = a + i * n;
-    for (; j + (RUN - 1) * G < hi; j += G * RUN) {
-      E s = {};
-#pragma unroll
-      for (int e = 0; e < RUN; e++) s = plus(s, times(from[j + e * G], x[j + e * G]));
-      sum = plus(sum, widened(s));
-    }
-    E s = {};
-#pragma unroll
-    for (int e = 0; e < RUN - 1; e++) if (j + e * G < hi) s = plus(s, times(from[j + e * G], x[j + e * G]));
-    sum = plus(sum, widened(s));
-  }
-  sum = grouped<G>(sum, shared);
-  if (threadIdx.x % G == 0 && i < m) give(to, blockIdx.y, i, sum);
-}
-
-/* A' x: `wide` columns side by side, the block's other threads along the rows. */
-template <class E> __global__ void __launch_bounds__(THREADS)
-  gemv_columns(int64_t m, int64_t n, int64_t per, int wide, const E *__restrict__ a, const E *__restrict__ x, sink<E> to)
-{
-  __shared__ wide_of<E> shared[THREADS];
-  int t = threadIdx.x, high = THREADS / wide;
-  int64_t j = (int64_t)blockIdx.x * wide + t % wide, lo = blockIdx.y * per, hi = lo + per < m ? lo + per : m;
-  wide_of<E> sum = {};
-  if (j < n) {
-    int64_t i = lo + t / wide, step = high * n;
-    const E *from = a + i * n + j;
-    for (; i + (RUN - 1) * high < hi; i += high * RUN) {
-      E v[RUN], s = {};
-#pragma unroll
-      for (int e = 0; e < RUN; e++, from += step) v[e] = *from;
-#pragma unroll
-      for (int e = 0; e < RUN; e++) s = plus(s, times(turned(v[e], true), x[i + e * high]));
-      sum = plus(sum, widened(s));
-    }
-    E v[RUN], s = {};
-#pragma unroll
-    for (int e = 0; e < RUN - 1; e++, from += step) if (i + e * high < hi) v[e] = *from;
-#pragma unroll
-    for (int e = 0; e < RUN - 1; e++) if (i + e * high < hi) s = plus(s, times(turned(v[e], true), x[i + e * high]));
-    sum = plus(sum, widened(s));
-  }
-  shared[t] = sum;
-  for (int half = high / 2; half; half /= 2) {
-    __syncthreads();
-    if (t < half * wide) shared[t] = plus(shared[t], shared[t + half * wide]);
-  }
-  if (t < wide && j < n) give(to, blockIdx.y, j, shared[t]);
-}
-
-/* The pieces of each row in their order: a warp takes 32 of them at a time. */
-template <class E> __global__ void __launch_bounds__(THREADS) gemv_finish(int64_t pieces, const wide_of<E> *parts, sink<E> to)
-{
-  __shared__ wide_of<E> shared[THREADS];
-  int64_t i = (int64_t)blockIdx.x * (THREADS / WIDE) + threadIdx.x / WIDE;
-  wide_of<E> sum = {};
-  if (i < to.rows) for (int64_t k = threadIdx.x % WIDE; k < pieces; k += WIDE) sum = plus(sum, parts[k * to.rows + i]);
-  sum = grouped<WIDE>(sum, shared);
-  if (threadIdx.x % WIDE == 0 && i < to.rows) give(to, 0, i, sum);
-}
-
-static int64_t blocks_of(int64_t n, int64_t each) { return (n + each - 1) / each; }
-
-/* Where rows alone don't fill a card the sum is cut, by the sizes alone. */
-template <class E>
-static moho_status gemv(moho_lane *on, void *work, bool adj, int64_t m, int64_t n, moho_scalar alpha, const void *a_, const void *x_, bool add, void *y)
-{
-  const E *a = (const E *)a_, *x = (const E *)x_;
-  cudaStream_t stream = (cudaStream_t)on->stream;
-  int64_t rows = adj ? n : m, terms = adj ? m : n, wide = ACROSS, group = n <= 4 ? 1 : n <= 64 ? 8 : n <= 1024 ? 32 : THREADS;
-  while (wide / 2 >= n) wide /= 2;
-  int64_t blocks = blocks_of(rows, adj ? wide : THREADS / group), least = (adj ? THREADS / wide : group) * RUN * 4;
-  int64_t pieces = 2048 / blocks, most = blocks_of(terms, least);
-  if (pieces > most) pieces = most;
-  if (pieces > MOST / rows) pieces = MOST / rows;
-  if (pieces < 1) pieces = 1;
-  int64_t per = blocks_of(terms, pieces);
-  sink<E> to = { number<E>(alpha), add, (E *)y, pieces > 1 ? (wide_of<E> *)work : NULL, rows };
-  if (blocks > INT32_MAX) return moho_fail(MOHO_EINVAL, "matrix product: %lld rows are too many", (long long)rows);
-  dim3 grid((unsigned)blocks, (unsigned)pieces);
-  if (adj) gemv_columns<E><<<grid, THREADS, 0, stream>>>(m, n, per, (int)wide, a, x, to);
-  else if (group == 1) gemv_rows<E, 1><<<grid, THREADS, 0, stream>>>(m, n, per, a, x, to);
-  else if (group == 8) gemv_rows<E, 8><<<grid, THREADS, 0, stream>>>(m, n, per, a, x, to);
-  else if (group == 32) gemv_rows<E, 32><<<grid, THREADS, 0, stream>>>(m, n, per, a, x, to);
-  else gemv_rows<E, THREADS><<<grid, THREADS, 0, stream>>>(m, n, per, a, x, to);
-  CUDA_LAUNCHED("matrix times vector");
-  if (pieces == 1) return MOHO_OK;
-  const wide_of<E> *parts = to.parts;
-  to.parts = NULL;
-  gemv_finish<E><<<(unsigned)blocks_of(rows, THREADS / WIDE), THREADS, 0, stream>>>(pieces, parts, to);
-  CUDA_LAUNCHED("end of matrix times vector");
-  return MOHO_OK;
-}
+/* ---- products -------------------------------------------------------------------------------------------------------------- */
 
 /* Rows of C order are columns of cuBLAS': it computes y' = x' op(A)', where its A is ours transposed. */
 template <class E, class GEMM>
@@ -324,10 +157,7 @@ static moho_status cuda_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t 
   if (k == 1) {
     void *work = NULL;
     MOHO_TRY(parts_of(on, &work));
-    if (t == MOHO_F32) return gemv<float>(on, work, adj, m, n, alpha, a, x, add, y);
-    if (t == MOHO_F64) return gemv<double>(on, work, adj, m, n, alpha, a, x, add, y);
-    if (t == MOHO_C64) return gemv<float2>(on, work, adj, m, n, alpha, a, x, add, y);
-    return gemv<double2>(on, work, adj, m, n, alpha, a, x, add, y);
+    return cuda_gemv(on, work, t, adj, m, n, alpha, a, x, add, y);
   }
   cublasHandle_t h = NULL;
   MOHO_TRY(handle(on, &h));
@@ -339,53 +169,15 @@ static moho_status cuda_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t 
 #undef PRODUCT
 }
 
-/* ---- diagonal matrices ------------------------------------------------------------------------------------------------- */
-
-template <class E, class D> __global__ void __launch_bounds__(THREADS)
-  diag_kernel(typename D::I size, D n, D inner, E alpha, bool conj, const E *__restrict__ d, const E *x, bool add, E *y)
+static moho_status powers_of(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m, int64_t n, moho_scalar alpha, const void *s, const void *x, bool add,
+                             void *y)
 {
-  typedef typename D::I I;
-  I first = (I)blockIdx.x * (THREADS * EACH) + threadIdx.x;
-  E r[EACH];
-#pragma unroll
-  for (int e = 0; e < EACH; e++) {
-    I p = first + e * THREADS, q = inner.quotient(p);
-    if (p >= size) break;
-    r[e] = times(times(alpha, turned(d[q - n.quotient(q) * n.d], conj)), x[p]);
-    if (add) r[e] = plus(y[p], r[e]);
-  }
-#pragma unroll
-  for (int e = 0; e < EACH; e++) if (first + e * THREADS < size) y[first + e * THREADS] = r[e];
-}
-
-template <class E> static moho_status diagonal(moho_lane *on, bool conj, int64_t size, int64_t n, int64_t inner, moho_scalar alpha,
-                                               const void *d, const void *x, bool add, void *y)
-{
-  cudaStream_t s = (cudaStream_t)on->stream;
-#define DIAGONAL(D) diag_kernel<E, D><<<blocks_each(size), THREADS, 0, s>>>((D::I)size, D(n), D(inner), number<E>(alpha), conj, (const E *)d, \
-                                                                            (const E *)x, add, (E *)y)
-  if (size <= INT32_MAX) DIAGONAL(by32);
-  else DIAGONAL(by64);
-#undef DIAGONAL
-  CUDA_LAUNCHED("diag");
-  return MOHO_OK;
-}
-
-static moho_status cuda_diag(moho_lane *on, moho_dtype t, moho_dir dir, int64_t outer, int64_t n, int64_t inner, moho_scalar alpha,
-                             const void *d, const void *x, bool add, void *y)
-{
-  int64_t size = outer * n * inner;
-  bool conj = dir == MOHO_ADJ;
+  void *work = NULL;
   CUDA_TRY(cudaSetDevice(on->ctx->ordinal));
-  if (size < 1) return MOHO_OK;
-  switch (t) {
-  case MOHO_F32: return diagonal<float>(on, conj, size, n, inner, alpha, d, x, add, y);
-  case MOHO_F64: return diagonal<double>(on, conj, size, n, inner, alpha, d, x, add, y);
-  case MOHO_C64: return diagonal<float2>(on, conj, size, n, inner, alpha, d, x, add, y);
-  case MOHO_C128: return diagonal<double2>(on, conj, size, n, inner, alpha, d, x, add, y);
-  default: return moho_fail(MOHO_EINVAL, "diagonal product: expected dtype f32, f64, c64 or c128");
-  }
+  if (t > MOHO_C128) return moho_fail(MOHO_EINVAL, "powers: expected dtype f32, f64, c64 or c128");
+  MOHO_TRY(parts_of(on, &work));
+  return cuda_powers(on, work, t, dir == MOHO_ADJ, m, n, alpha, s, x, add, y);
 }
 
 extern "C" const struct moho_dense_kernels moho_cuda_dense;
-const struct moho_dense_kernels moho_cuda_dense = { .gemm = cuda_gemm, .diag = cuda_diag };
+const struct moho_dense_kernels moho_cuda_dense = { .gemm = cuda_gemm, .diag = cuda_diag, .powers = powers_of };

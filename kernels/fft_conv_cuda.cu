@@ -1,5 +1,5 @@
-/* Convolution of rows of CUDA: a few taps are added directly, in one order, and so are some hundred of a real filter along rows that
-   are contiguous, from shared memory; other filters go through cuFFT, with sizes and lags as on the CPU (fft_fftw.c says why). The
+/* Convolution of rows of CUDA: a few taps are added directly, in one order, and so are some hundred of a real filter that follow each other,
+   along rows that are contiguous, from shared memory, or columns that lie side by side; other filters go through cuFFT, with sizes and lags as on the CPU (fft_fftw.c says why). The
    filter's spectrum is computed in double on the host when the plan is made. */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #define DEVICE static __device__ __forceinline__
 
 enum { MAXTAPS = 32 };                  /* added directly: about as many as a transform costs in traffic */
-enum { MAXSPAN = 256, RUN = 8, MAXTHREADS = 128 };   /* lags of a filter along contiguous rows; samples of a thread */
+enum { MAXSPAN = 256, RUN = 8, MAXTHREADS = 128 };   /* lags of a filter whose taps follow each other; samples of a thread */
 
 typedef struct taps {
   int n;
@@ -26,9 +26,8 @@ struct moho_conv {
   taps t;
   rows r;
   moho_block *spectrum;
-  moho_block *span;                     /* all taps between the first and the last lag, reversed, and as they are; NULL: too many */
+  moho_block *span;                     /* all taps between the first and the last lag, reversed, and as they are; NULL: too many, or complex */
   int64_t lo, hi;                       /* first and last lag                                                     */
-  int padded;                           /* length of each, with zeros up to a multiple of RUN                    */
 };
 
 /* ---- few taps ---------------------------------------------------------------------------------------------------- */
@@ -126,39 +125,68 @@ static moho_status apply_direct(const moho_conv *p, moho_lane *on, moho_dir dir,
   return MOHO_OK;
 }
 
-/* ---- some hundred taps along contiguous rows ---------------------------------------------------------------------- */
+/* ---- taps that follow each other, some hundred at most ------------------------------------------------------------ */
 
-/* y[k] (+)= alpha sum_j g[j] x[k + off + j]. A block has a piece of a row in shared memory, where sample i is at i + i / RUN, so that
-   threads RUN samples apart meet different banks; a thread keeps RUN sums and twice as many samples in registers. */
+/* acc[o] = sum_j h[j] x[o + j], RUN results of a thread, from twice as many samples in registers; from(g, o): sample g RUN + o. No sample meets a
+   tap that isn't there. */
+template <class R, class F> DEVICE void span_sums(int taps, const R *h, F from, R *acc)
+{
+  R w[2 * RUN];
+#pragma unroll
+  for (int o = 0; o < RUN; o++) acc[o] = 0, w[o] = from(0, o);
+  int g = 1;
+  for (; g * RUN <= taps; g++, h += RUN) {
+#pragma unroll
+    for (int o = 0; o < RUN; o++) w[RUN + o] = from(g, o);
+#pragma unroll
+    for (int t = 0; t < RUN; t++)
+#pragma unroll
+      for (int o = 0; o < RUN; o++) acc[o] += h[t] * w[o + t];
+#pragma unroll
+    for (int o = 0; o < RUN; o++) w[o] = w[RUN + o];
+  }
+  int left = taps - (g - 1) * RUN;
+  if (left == 0) return;
+#pragma unroll
+  for (int o = 0; o < RUN - 1; o++) w[RUN + o] = o + 1 < left ? from(g, o) : 0;
+#pragma unroll
+  for (int t = 0; t < RUN - 1; t++) {
+    if (t >= left) break;
+#pragma unroll
+    for (int o = 0; o < RUN; o++) acc[o] += h[t] * w[o + t];
+  }
+}
+
+/* y[k] (+)= alpha sum_j g[j] x[k + off + j] along contiguous rows. A block has a piece of a row in shared memory, where sample i is at i + i / RUN,
+   so that threads RUN samples apart meet different banks. */
 template <class R> __global__ void __launch_bounds__(MAXTHREADS) span_kernel(int64_t n, unsigned pieces, int taps, int64_t off, const R *__restrict__ g,
                                                                              R alpha, bool add, const R *__restrict__ x, int64_t ldx,
                                                                              R *__restrict__ y, int64_t ldy)
 {
-  __shared__ R s[(MAXTHREADS * RUN + MAXSPAN + RUN) / RUN * (RUN + 1)], h[MAXSPAN];
+  __shared__ R s[(MAXTHREADS * RUN + MAXSPAN + 2 * RUN) / RUN * (RUN + 1)], h[MAXSPAN];
   int64_t row = blockIdx.x / pieces, k0 = (int64_t)(blockIdx.x % pieces) * (blockDim.x * RUN);
   int p = threadIdx.x, size = (int)blockDim.x * RUN;
   x += row * ldx, y += row * ldy;
   for (int i = p; i < taps; i += blockDim.x) h[i] = g[i];
-  for (int i = p; i < size + taps; i += blockDim.x) {
+  R v[RUN];
+#pragma unroll
+  for (int e = 0; e < RUN; e++) {
+    int64_t k = k0 + off + p + e * (int)blockDim.x;
+    v[e] = k >= 0 && k < n ? x[k] : 0;
+  }
+#pragma unroll
+  for (int e = 0; e < RUN; e++) {
+    int i = p + e * (int)blockDim.x;
+    s[i + i / RUN] = v[e];
+  }
+  for (int i = size + p; i < size + taps; i += blockDim.x) {
     int64_t k = k0 + off + i;
     s[i + i / RUN] = k >= 0 && k < n ? x[k] : 0;
   }
   __syncthreads();
-  R w[2 * RUN], acc[RUN];
+  R acc[RUN];
   const R *from = s + p * (RUN + 1);
-#pragma unroll
-  for (int o = 0; o < RUN; o++) acc[o] = 0, w[o] = from[o];
-  for (int j = 0; j < taps; j += RUN) {
-    from += RUN + 1;
-#pragma unroll
-    for (int o = 0; o < RUN; o++) w[RUN + o] = from[o];
-#pragma unroll
-    for (int t = 0; t < RUN; t++)
-#pragma unroll
-      for (int o = 0; o < RUN; o++) acc[o] += h[j + t] * w[o + t];
-#pragma unroll
-    for (int o = 0; o < RUN; o++) w[o] = w[RUN + o];
-  }
+  span_sums(taps, h, [=](int g, int o) { return from[g * (RUN + 1) + o]; }, acc);
   __syncthreads();
 #pragma unroll
   for (int o = 0; o < RUN; o++) s[p * (RUN + 1) + o] = acc[o];
@@ -169,44 +197,76 @@ template <class R> __global__ void __launch_bounds__(MAXTHREADS) span_kernel(int
   }
 }
 
-template <class R> static void launch_span(const moho_conv *p, cudaStream_t st, moho_dir dir, double alpha, bool add, int64_t rows, const R *x,
-                                           int64_t ldx, R *y, int64_t ldy)
+/* The same along columns that lie side by side: LANES of them a block, whose warps take samples that follow each other and so share what they
+   read. */
+template <class R> __global__ void __launch_bounds__(THREADS, sizeof(R) == 4 ? 4 : 2)
+  span_columns(int64_t outer, int64_t n, int64_t inner, int taps, int64_t off, const R *__restrict__ g, R alpha, bool add, const R *__restrict__ x,
+               int64_t ldx, R *__restrict__ y, int64_t ldy)
 {
-  int64_t least = (p->n + RUN - 1) / RUN;
-  unsigned threads = least < MAXTHREADS ? (unsigned)(least + 31) / 32 * 32 : (unsigned)MAXTHREADS, pieces = (unsigned)((p->n + threads * RUN - 1) / (threads * RUN));
-  const R *g = (const R *)p->span->p + (dir == MOHO_ADJ ? p->padded : 0);
-  int64_t off = dir == MOHO_ADJ ? p->lo : -p->hi, most = INT32_MAX / pieces;
-  for (int64_t q = 0; q < rows; q += most) {
-    int64_t count = rows - q < most ? rows - q : most;
-    span_kernel<R><<<(unsigned)count * pieces, threads, 0, st>>>(p->n, pieces, p->padded, off, g, (R)alpha, add, x + q * ldx, ldx, y + q * ldy, ldy);
+  constexpr int HIGH = THREADS / LANES;
+  __shared__ R h[MAXSPAN];
+  for (int i = threadIdx.x; i < taps; i += THREADS) h[i] = g[i];
+  __syncthreads();
+  int64_t groups = (n + RUN * HIGH - 1) / (RUN * HIGH), spans = (inner + LANES - 1) / LANES, items = outer * groups * spans;
+  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    int64_t q = item / (groups * spans), rest = item - q * groups * spans, r = rest / spans, j = (rest - r * spans) * LANES + threadIdx.x % LANES;
+    int64_t k0 = (r * HIGH + threadIdx.x / LANES) * RUN, low = k0 + off;
+    if (k0 >= n || j >= inner) continue;
+    const R *from = x + q * ldx + low * inner + j;
+    R acc[RUN], *to = y + q * ldy + k0 * inner + j;
+    if (low >= 0 && low + taps + RUN <= n) span_sums(taps, h, [=](int g, int o) { return from[(int64_t)(g * RUN + o) * inner]; }, acc);
+    else span_sums(taps, h, [=](int g, int o) { int64_t k = low + g * RUN + o; return k >= 0 && k < n ? from[(g * RUN + o) * inner] : (R)0; }, acc);
+#pragma unroll
+    for (int o = 0; o < RUN; o++, to += inner) if (k0 + o < n) *to = add ? *to + alpha * acc[o] : alpha * acc[o];
   }
 }
 
-static moho_status apply_span(const moho_conv *p, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t rows, const void *x, int64_t ldx,
-                              void *y, int64_t ldy)
+/* Where the taps may be added from registers: rows, or enough columns for a warp. */
+static bool spans(const moho_conv *p, int64_t inner) { return p->span && (inner == 1 || inner >= LANES); }
+
+template <class R> static void launch_span(const moho_conv *p, cudaStream_t st, moho_dir dir, double alpha, bool add, int64_t outer, int64_t inner,
+                                           const R *x, int64_t ldx, R *y, int64_t ldy)
+{
+  const R *g = (const R *)p->span->p + (dir == MOHO_ADJ ? MAXSPAN : 0);
+  int64_t off = dir == MOHO_ADJ ? p->lo : -p->hi;
+  int taps = (int)(p->hi - p->lo + 1);
+  if (inner > 1) {
+    int64_t blocks = outer * ((p->n + THREADS / LANES * RUN - 1) / (THREADS / LANES * RUN)) * ((inner + LANES - 1) / LANES);
+    span_columns<R><<<(unsigned)(blocks < INT32_MAX ? blocks : INT32_MAX), THREADS, 0, st>>>(outer, p->n, inner, taps, off, g, (R)alpha, add, x, ldx, y, ldy);
+    return;
+  }
+  int64_t least = (p->n + RUN - 1) / RUN;
+  unsigned threads = least < MAXTHREADS ? (unsigned)(least + 31) / 32 * 32 : (unsigned)MAXTHREADS, pieces = (unsigned)((p->n + threads * RUN - 1) / (threads * RUN));
+  int64_t most = INT32_MAX / pieces;
+  for (int64_t q = 0; q < outer; q += most) {
+    int64_t count = outer - q < most ? outer - q : most;
+    span_kernel<R><<<(unsigned)count * pieces, threads, 0, st>>>(p->n, pieces, taps, off, g, (R)alpha, add, x + q * ldx, ldx, y + q * ldy, ldy);
+  }
+}
+
+static moho_status apply_span(const moho_conv *p, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner, const void *x,
+                              int64_t ldx, void *y, int64_t ldy)
 {
   cudaStream_t st = (cudaStream_t)on->stream;
-  if (p->type == MOHO_F32) launch_span(p, st, dir, alpha.re, add, rows, (const float *)x, ldx, (float *)y, ldy);
-  else launch_span(p, st, dir, alpha.re, add, rows, (const double *)x, ldx, (double *)y, ldy);
-  CUDA_LAUNCHED("convolution of rows");
+  if (p->type == MOHO_F32) launch_span(p, st, dir, alpha.re, add, outer, inner, (const float *)x, ldx, (float *)y, ldy);
+  else launch_span(p, st, dir, alpha.re, add, outer, inner, (const double *)x, ldx, (double *)y, ldy);
+  CUDA_LAUNCHED("convolution with few taps");
   return MOHO_OK;
 }
 
-/* The taps of lags lo .. hi, twice. */
+/* The taps of lags lo .. hi, reversed, and MAXSPAN further as they are. */
 static moho_status make_span(moho_conv *p, int64_t nh, const double *h, int64_t center)
 {
-  int n = (int)(p->hi - p->lo + 1);
   double wide[2 * MAXSPAN] = { 0 };
   float single[2 * MAXSPAN];
-  p->padded = (n + RUN - 1) / RUN * RUN;
   for (int64_t m = 0; m < nh; m++) {
     int64_t d = m - center;
     if (d < p->lo || d > p->hi) continue;
-    wide[p->hi - d] = wide[p->padded + d - p->lo] = h[m];
+    wide[p->hi - d] = wide[MAXSPAN + d - p->lo] = h[m];
   }
-  for (int i = 0; i < 2 * p->padded; i++) single[i] = (float)wide[i];
+  for (int i = 0; i < 2 * MAXSPAN; i++) single[i] = (float)wide[i];
   bool f32 = p->type == MOHO_F32;
-  size_t bytes = (size_t)p->padded * 2 * (f32 ? sizeof *single : sizeof *wide);
+  size_t bytes = f32 ? sizeof single : sizeof wide;
   MOHO_TRY(moho_block_new(p->ctx, bytes, &p->span));
   return cuda_upload(p->ctx, p->ctx->lane[0]->stream, p->span->p, f32 ? (const void *)single : wide, bytes);
 }
@@ -241,8 +301,8 @@ static moho_status cuda_conv_apply(moho_conv *p, moho_lane *on, moho_dir dir, mo
 {
   if (outer < 1 || inner < 1 || p->n < 1) return MOHO_OK;
   CUDA_ON_CTX(on->ctx);
+  if (spans(p, inner)) return apply_span(p, on, dir, alpha, add, outer, inner, x, ldx, y, ldy);
   if (p->direct) return apply_direct(p, on, dir, alpha, add, outer, inner, x, ldx, y, ldy);
-  if (p->span && inner == 1) return apply_span(p, on, dir, alpha, add, outer, x, ldx, y, ldy);
   rows *r = &p->r;
   char *a = (char *)work, *b = r->real ? a + r->a : a, *own = a + r->a + r->b;
   geometry in = { 0, 0, inner, ldx, p->n, 0, p->n, r->nfft, r->nfft, r->nfft }, out = in;
@@ -354,8 +414,9 @@ static moho_status cuda_conv_new(moho_ctx *c, moho_dtype t, int64_t n, int64_t n
   if (count > MAXTAPS) {
     st = rows_new(c, t == MOHO_F32 || t == MOHO_C64, !cplx, good_size(n + most), INT64_MAX, &p->r);
     if (!st) p->direct = false, st = make_spectrum(p, nh, h, center);
-    if (!st && !cplx && p->hi - p->lo < MAXSPAN) st = make_span(p, nh, h, center);
   }
+  /* taps between others that are zero are added up only where a transform would mix all samples as well */
+  if (!st && !cplx && count > 1 && p->hi - p->lo < MAXSPAN && (!p->direct || count == p->hi - p->lo + 1)) st = make_span(p, nh, h, center);
   if (st) cuda_conv_free(p);
   else *plan = p;
   return st;
@@ -365,4 +426,5 @@ static size_t cuda_conv_work(const moho_conv *p) { return p->direct ? 0 : rows_w
 
 extern "C" const struct moho_fft_kernels moho_cuda_fft = {
   cuda_conv_new, cuda_conv_free, cuda_conv_work, cuda_conv_apply, cuda_fft_new, cuda_fft_free, cuda_fft_work, cuda_fft_apply,
+  cuda_fft_filter,
 };

@@ -49,12 +49,30 @@ bool grid_fits(const fft_passes *f);
 moho_status grid_new(moho_ctx *c, bool single, const fft_passes *f, rows *r);
 moho_status grid_apply(rows *r, const fft_passes *f, bool adj, moho_lane *on, moho_scalar alpha, bool add, const void *x, void *y, char *scratch);
 
+struct moho_fft {
+  moho_dtype type;
+  double scale;
+  fft_passes passes;
+  rows rows_of[MOHO_MAXDIM];
+  bool whole;                           /* all axes in one plan, rows_of[0]      */
+  size_t area[2], scratch;
+};
+
+/* Whether rows of samples may be transformed where they lie in the array: whole ones, one after the other. */
+static inline bool lie_ready(const fft_pass *s, const void *x) { return s->inner == 1 && s->n == s->nfft && !s->before && (uintptr_t)x % 16 == 0; }
+
+/* Of such a transform: the model as the grid wants it, where it lies or copied to `samples`; y (+)= alpha times what came back. */
+moho_status grid_samples(const rows *r, const fft_passes *f, moho_lane *on, const void **x, void *samples);
+moho_status grid_model(const rows *r, const fft_passes *f, moho_lane *on, moho_scalar alpha, bool add, const void *samples, void *y);
+
 extern "C" {
 moho_status cuda_fft_new(moho_ctx *c, moho_dtype t, const moho_fft_par *par, moho_fft **plan);
 void cuda_fft_free(moho_fft *plan);
 size_t cuda_fft_work(const moho_fft *plan);
 moho_status cuda_fft_apply(moho_fft *plan, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const void *x, void *y,
                            void *work);
+moho_status cuda_fft_filter(moho_fft *plan, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const void *h, int64_t outer, int64_t n,
+                            int64_t inner, const void *x, void *y, void *work, bool *done);
 }
 
 static inline size_t aligned(size_t bytes) { return (bytes + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN; }

@@ -129,39 +129,55 @@ static moho_status scale_bins(moho_lane *on, const rows *r, mode how, moho_scala
 
 static bool aligned_for_cufft(const void *p) { return (uintptr_t)p % 16 == 0; }
 
+static bool fits(const fft_passes *f)
+{
+  for (int i = 0; i < f->n; i++) if (f->at[i].n != f->at[i].nfft) return false;
+  return true;
+}
+
+static moho_dtype model_type(const rows *r) { return r->real ? (r->single ? MOHO_F32 : MOHO_F64) : r->single ? MOHO_C64 : MOHO_C128; }
+
+moho_status grid_samples(const rows *r, const fft_passes *f, moho_lane *on, const void **x, void *samples)
+{
+  const moho_scalar one = { 1, 0 };
+  if (fits(f) && aligned_for_cufft(*x)) return MOHO_OK;
+  MOHO_TRY(fit(on, model_type(r), f, false, r->batch[0], one, false, *x, samples));
+  *x = samples;
+  return MOHO_OK;
+}
+
+moho_status grid_model(const rows *r, const fft_passes *f, moho_lane *on, moho_scalar alpha, bool add, const void *samples, void *y)
+{
+  return fit(on, model_type(r), f, true, r->batch[0], alpha, add, samples, y);
+}
+
 /* Real grids have an area for samples and one for bins, complex ones a single area for either. */
 moho_status grid_apply(rows *r, const fft_passes *f, bool adj, moho_lane *on, moho_scalar alpha, bool add, const void *x, void *y, char *scratch)
 {
   char *samples = scratch, *bins = r->real ? scratch + r->a : scratch, *work = scratch + r->a + r->b;
-  moho_dtype wide = r->single ? MOHO_C64 : MOHO_C128, type = !r->real ? wide : r->single ? MOHO_F32 : MOHO_F64;
   const moho_scalar one = { 1, 0 };
-  bool fits = true;
-  for (int i = 0; i < f->n; i++) fits = fits && f->at[i].n == f->at[i].nfft;
   if (!adj) {
     void *to = !add && aligned_for_cufft(y) ? y : bins;
-    if (!fits || !aligned_for_cufft(x)) {
-      MOHO_TRY(fit(on, type, f, false, r->batch[0], one, false, x, samples));
-      x = samples;
-    }
+    MOHO_TRY(grid_samples(r, f, on, &x, samples));
     MOHO_TRY(rows_exec(r, on, 0, false, (void *)(uintptr_t)x, to, work));
     if (to == y && !r->real && alpha.re == 1 && alpha.im == 0) return MOHO_OK;
     return scale_bins(on, r, r->real ? HALVED : ALL, alpha, add, to, y);
   }
   if (r->real) {
-    bool there = fits && !add && aligned_for_cufft(y);
+    bool there = fits(f) && !add && aligned_for_cufft(y);
     const moho_scalar real = { alpha.re, 0 };
     MOHO_TRY(scale_bins(on, r, WHOLE, real, false, x, bins));
     MOHO_TRY(rows_exec(r, on, 0, true, bins, there ? y : samples, work));
-    return there ? MOHO_OK : fit(on, type, f, true, r->batch[0], one, add, samples, y);
+    return there ? MOHO_OK : grid_model(r, f, on, one, add, samples, y);
   }
   if (!aligned_for_cufft(x)) {
     MOHO_TRY(scale_bins(on, r, ALL, one, false, x, bins));
     x = bins;
   }
-  if (fits && !add && aligned_for_cufft(y)) {
+  if (fits(f) && !add && aligned_for_cufft(y)) {
     MOHO_TRY(rows_exec(r, on, 0, true, (void *)(uintptr_t)x, y, work));
     return alpha.re == 1 && alpha.im == 0 ? MOHO_OK : scale_bins(on, r, ALL, alpha, false, y, y);
   }
   MOHO_TRY(rows_exec(r, on, 0, true, (void *)(uintptr_t)x, samples, work));
-  return fit(on, type, f, true, r->batch[0], alpha, add, samples, y);
+  return grid_model(r, f, on, alpha, add, samples, y);
 }

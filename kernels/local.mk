@@ -116,10 +116,12 @@ cuda_sources += %D%/vec_cuda_threshold.cu
 cuda_sources += %D%/fft_cufft.cu
 cuda_sources += %D%/fft_conv_cuda.cu
 cuda_sources += %D%/fft_grid_cuda.cu
+cuda_sources += %D%/fft_filter_cuda.cu
 cuda_sources += %D%/dense_cublas.cu
+cuda_sources += %D%/dense_cuda.cu
 libmoho_la_SOURCES += %D%/fft_cufft.cuh
 libmoho_la_SOURCES += %D%/cuda.h %D%/cuda_host.h %D%/cuda_library.h
-EXTRA_DIST += %D%/vec_cuda.cuh %D%/axis_cuda.cuh %D%/scan_cuda.cuh %D%/index_cuda.cuh %D%/fft_number_cuda.cuh
+EXTRA_DIST += %D%/vec_cuda.cuh %D%/axis_cuda.cuh %D%/scan_cuda.cuh %D%/index_cuda.cuh %D%/fft_number_cuda.cuh %D%/dense_cuda.cuh
 EXTRA_DIST += $(cuda_sources) %D%/cuda_module.c %D%/nocuda.c
 
 if CUDA

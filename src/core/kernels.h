@@ -81,9 +81,15 @@ struct moho_fft_kernels {
   void (*fft_free)(moho_fft *plan);
   size_t (*fft_work)(const moho_fft *plan);       /* bytes, a constant of the plan           */
   moho_status (*fft_apply)(moho_fft *plan, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const void *x, void *y, void *work);
+  /* y (+)= alpha F' H F x with n factors h on (outer, n, inner) bins (conjugated for dir ADJ) and F the plan's transform: *done says whether
+     the plan has a way in which the spectrum stays as it is made. On a half spectrum of several axes h is that of a real filter. NULL: no
+     plan has. */
+  moho_status (*fft_filter)(moho_fft *plan, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const void *h, int64_t outer, int64_t n,
+                            int64_t inner, const void *x, void *y, void *work, bool *done);
 };
 
 /* Products with dense and diagonal matrices, on fixed blocks: results do not depend on the number of threads. Row-major. */
+enum { MOHO_POWERS = 8 };
 struct moho_dense_kernels {
   /* y (m x k) (+)= alpha op(A) x (n x k), A is m x n (dir ADJ: y is n x k, x is m x k, A conjugate-transposed). */
   moho_status (*gemm)(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m, int64_t n, int64_t k, moho_scalar alpha, const void *a,
@@ -91,6 +97,9 @@ struct moho_dense_kernels {
   /* y (+)= alpha d x on (outer, n, inner), d (n) along the middle axis and conjugated for dir ADJ; x may be y. */
   moho_status (*diag)(moho_lane *on, moho_dtype t, moho_dir dir, int64_t outer, int64_t n, int64_t inner, moho_scalar alpha,
                       const void *d, const void *x, bool add, void *y);
+  /* As gemm with k = 1 and A[i, j] = s[i]^j, s of t's real type, of n columns, at most MOHO_POWERS. NULL: a matrix is as good. */
+  moho_status (*powers)(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m, int64_t n, moho_scalar alpha, const void *s, const void *x, bool add,
+                        void *y);
 };
 
 /* Along the middle axis of (outer, n, inner) elements in C order, t f32, f64, c64 or c128. Long sums are taken in double and in an

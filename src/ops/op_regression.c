@@ -9,6 +9,7 @@ typedef struct regression {
   moho_array *taxis;
   int64_t order;
   moho_array *a;                        /* (n, order + 1): powers of taxis           */
+  moho_array *times;                    /* or taxis alone, where a device makes them as it goes */
 } regression;
 
 static moho_status regression_init(moho_op *op)
@@ -28,6 +29,7 @@ static moho_status regression_init(moho_op *op)
   moho_shape s = { 2, { n, p } };
   op->dom = (moho_shape){ 1, { p } };
   op->ran = (moho_shape){ 1, { n } };
+  if (k->powers && p <= MOHO_POWERS) return moho_array_to(r->taxis, op->dom_ctx, moho_dtype_real(op->dom_type), &r->times);
   moho_status st = moho_param_host(r->taxis, MOHO_F64, &host);
   if (!st) st = moho_array_new(host->ctx, MOHO_F64, &s, &m);
   if (!st) {
@@ -52,11 +54,19 @@ static moho_status regression_apply(moho_op *op, moho_lane *on, moho_dir dir, mo
                                     const moho_array *x, moho_array *y)
 {
   const regression *r = (const regression *)op;
-  return op->dom_ctx->be->k->dense->gemm(on, op->dom_type, dir, op->ran.d[0], op->dom.d[0], 1, alpha,
+  const struct moho_dense_kernels *k = op->dom_ctx->be->k->dense;
+  if (r->times)
+    return k->powers(on, op->dom_type, dir, op->ran.d[0], op->dom.d[0], alpha, moho_array_data(r->times), moho_array_data(x), add,
+                     moho_array_data(y));
+  return k->gemm(on, op->dom_type, dir, op->ran.d[0], op->dom.d[0], 1, alpha,
                                          moho_array_data(r->a), moho_array_data(x), add, moho_array_data(y));
 }
 
-static void regression_fini(moho_op *op) { moho_array_unref(((regression *)op)->a); }
+static void regression_fini(moho_op *op)
+{
+  moho_array_unref(((regression *)op)->a);
+  moho_array_unref(((regression *)op)->times);
+}
 
 static const moho_param regression_params[] = {
   { "taxis", MOHO_P_ARRAY, offsetof(regression, taxis), true, 0, NULL,

@@ -49,6 +49,9 @@ moho_status moho_filter_apply(const moho_filter *f, moho_lane *on, moho_dir dir,
 {
   moho_array spec;
   moho_block block;
+  bool done;
+  MOHO_TRY(moho_fft_filter(f->f, on, dir, alpha, add, f, x, y, &done));
+  if (done) return MOHO_OK;
   moho_array_over(on, f->f->ran_type, &f->f->ran, moho_lane_take(on, bytes(f)), &spec, &block);
   void *s = moho_array_data(&spec);
   MOHO_TRY(moho_op_apply_in(f->f, on, MOHO_FWD, MOHO_ONE, false, x, &spec));
