@@ -437,9 +437,22 @@ samples.chain = {
   },
 }
 
+-- Derivatives of one size along each axis: sums and stacks of them go together on a card.
+local thick = { 3, 5, 7 }
+local function derivative(e, axis)
+  return moho.first_derivative{ dims = thick, axis = axis, sampling = axis, edge = axis == 2, dtype = e.dtype, device = e.device }
+end
+local function laplacian(e) return moho.laplacian{ dims = thick, axes = { 1, 3 }, weights = { 2, -1 }, dtype = e.dtype, device = e.device } end
+
 samples.plus = {
   { "two", function(e) return matrix(e, 5, 7) + matrix(e, 5, 7) end },
   { "of products", function(e) return matrix(e, 5, 3) * matrix(e, 3, 7) - factor(e) * matrix(e, 7, 5).H end },
+  { "of derivatives", function(e) return derivative(e, 1) - 0.5 * (derivative(e, 2).H + laplacian(e)) end },
+  { "of more derivatives than go together", function(e)
+    local sum = derivative(e, 1)
+    for i = 2, 21 do sum = sum + i / 10 * derivative(e, i % 3 + 1) end
+    return sum
+  end },
   golden = { { "plus", function(g) return given(g.A) - 0.5 * given(g.C) end, more } },
 }
 
@@ -492,6 +505,12 @@ end
 samples.vstack = {
   { "three", function(e) return moho.vstack{ matrix(e, 5, 7), matrix(e, 2, 7), matrix(e, 3, 7) } end },
   { "shaped", function(e) return moho.vstack{ matrix(e, 4, 5, { 3, 2 }), matrix(e, 7, 5, { 3, 2 }) } end },
+  { "of derivatives", function(e)
+    return moho.vstack{ derivative(e, 3), laplacian(e) + derivative(e, 1), moho.gradient{ dims = thick, dtype = e.dtype, device = e.device } }
+  end },
+  { "of derivatives and others", function(e)
+    return moho.vstack{ derivative(e, 2), moho.flip{ dims = thick, dtype = e.dtype, device = e.device } }
+  end },
   golden = { { "vstack", function(g) return moho.vstack{ two(g) } end } },
   bad = {
     { "expected a list of operators", {} },
@@ -502,6 +521,10 @@ samples.vstack = {
 samples.hstack = {
   { "three", function(e) return moho.hstack{ matrix(e, 7, 5), matrix(e, 7, 2), matrix(e, 7, 3) } end },
   { "shaped", function(e) return moho.hstack{ matrix(e, 4, 5, { 3, 2 }), matrix(e, 4, 3, { 3, 2 }) } end },
+  { "of stacked derivatives", function(e)
+    local a, b = derivative(e, 1), derivative(e, 3)
+    return moho.hstack{ moho.vstack{ a, b, -2 * a }, moho.vstack{ b.H, a, laplacian(e) } }
+  end },
   golden = {
     { "hstack", function(g)
       local a, b = two(g)
@@ -513,6 +536,10 @@ samples.hstack = {
 
 samples.blockdiag = {
   { "three", function(e) return moho.blockdiag{ matrix(e, 7, 5), matrix(e, 1, 2), matrix(e, 4, 3) } end },
+  { "of derivatives", function(e) return moho.blockdiag{ derivative(e, 1), derivative(e, 2).H, laplacian(e) } end },
+  { "of derivatives of two sizes", function(e)
+    return moho.blockdiag{ derivative(e, 1), moho.second_derivative{ dims = 23, dtype = e.dtype, device = e.device } }
+  end },
   golden = { { "blockdiag", function(g) return moho.blockdiag{ two(g) } end } },
   bad = { { "expected a list of operators", {} } },
 }

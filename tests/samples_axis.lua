@@ -293,6 +293,7 @@ samples.symmetrize = {
   { "last axis", function() return { dims = { 5, 7 } } end },
   { "first axis", function() return { dims = { 6, 3, 5 }, axis = 1 } end },
   { "one sample", function() return { dims = { 5, 1 } } end },
+  { "wide rows", function() return { dims = { 3, 5, 331 }, axis = 2 } end, large = true },
   golden = { { "symmetrize_axis1", function(g) return { dims = g.dims, axis = g.axis + 1 } end } },
   bad = { { "missing argument 'dims'", { axis = 1 } }, axis_bad, dtype_bad },
 }
@@ -372,6 +373,16 @@ samples.kronecker = {
   { "operators with axes", function(e)
     return { op1 = matrix(e, 4, 3, 2),
              op2 = moho.first_derivative{ dims = { 5, 3 }, axis = 1, dtype = e.dtype, device = e.device }.H }
+  end },
+  { "along both axes", function(e)
+    return { op1 = moho.causal_integration{ dims = { 3, 4 }, axis = 1, sampling = 0.5, dtype = e.dtype, device = e.device },
+             op2 = moho.convolve1d{ dims = { 2, 5 }, h = e.random { 3 }, axis = 1, offset = 2, dtype = e.dtype, device = e.device }.H }
+  end },
+  { "rows by themselves, columns together", function(e)
+    return { op1 = moho.restriction{ dims = 5, index = { 4, 1, 4 }, dtype = e.dtype, device = e.device }, op2 = matrix(e, 2, 3) }
+  end },
+  { "columns by themselves, rows together", function(e)
+    return { op1 = 2 * matrix(e, 3, 4), op2 = moho.diagonal{ diag = e.random { 5 }, dtype = e.dtype, device = e.device } }
   end },
   golden = {
     { "kronecker", function(g)

@@ -154,7 +154,8 @@ moho_status moho_op_apply_in(moho_op *a, moho_lane *on, moho_dir dir, moho_scala
   bool works = !a->cls->child && a->cls != &moho_op_lift_class;
   moho_status st = works && y->ctx->be->host ? moho_lane_settle(on) : MOHO_OK;
   int seen = works && moho_timeline_on() ? moho_timeline_begin(l, a->cls->title, 0) : -1;
-  if (!st) st = a->cls->apply(a, l, dir, alpha, add, &sx, &sy);
+  if (!st && a->cls->along) st = a->cls->along(a, l, dir, alpha, add, 1, 1, &sx, &sy);
+  else if (!st) st = a->cls->apply(a, l, dir, alpha, add, &sx, &sy);
   moho_timeline_end(l, seen);
   moho_lane_reset(l, mark);
   return st;

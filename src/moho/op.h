@@ -52,6 +52,7 @@ typedef struct moho_param {
 enum { MOHO_MAXWORK = 9 };                /* contexts in one application: the host and eight devices */
 typedef struct moho_work { int n; struct { moho_ctx *c; size_t bytes; } at[MOHO_MAXWORK]; } moho_work;
 
+struct moho_terms;
 typedef struct moho_opclass {
   const char *name;                                       /* in Lua: "first_derivative"                */
   const char *title;                                      /* in print: "FirstDerivative"               */
@@ -67,6 +68,12 @@ typedef struct moho_opclass {
   moho_status (*split)(moho_op *op, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
   /* NULL: not offered. What `what` names, of `side` ("src", "rec", or NULL) and its index from 0. */
   moho_status (*look)(moho_op *op, moho_lane *on, const char *what, const char *side, int64_t i, moho_array **out);
+  /* In place of apply, of what works along an axis: on the middle axis of (outer, A's, inner), y (+)= alpha (I x A x I) x, with the room that
+     work asks for. */
+  moho_status (*along)(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner,
+                       const moho_array *x, moho_array *y);
+  /* NULL, or its derivatives into a list when it is made of nothing else: see ops/terms.h */
+  bool (*terms)(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, struct moho_terms *t);
   int (*child)(const moho_op *op, int i, const moho_op **c, moho_dir *dir);   /* 1 while there is an i-th */
   void (*describe)(const moho_op *op, char *buf, size_t size);   /* NULL, or more words for print      */
   void (*fini)(moho_op *op);                              /* what init made; parameters go by themselves */

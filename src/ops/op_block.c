@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "ops/groups.h"
+#include "ops/terms.h"
 
 typedef struct block {
   moho_op op;
@@ -74,10 +75,24 @@ static void block_work(const moho_op *op, moho_dir dir, moho_work *w) { moho_gro
 
 static moho_status block_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
 {
-  return moho_groups_apply(&((block *)op)->groups, on, dir, alpha, add, x, y);
+  bool done;
+  MOHO_TRY(moho_terms_apply(op, on, dir, alpha, add, x, y, &done));
+  return done ? MOHO_OK : moho_groups_apply(&((block *)op)->groups, on, dir, alpha, add, x, y);
 }
 
 static void block_fini(moho_op *op) { moho_groups_fini(&((block *)op)->groups); }
+
+static bool block_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
+{
+  const block *b = (const block *)op;
+  bool cut_in = dir == MOHO_FWD ? b->cut_dom : b->cut_ran, cut_out = dir == MOHO_FWD ? b->cut_ran : b->cut_dom;
+  for (int i = 0; i < b->ops.n; i++) {
+    if (!moho_terms_of(b->ops.v[i], dir, factor, from, to, t)) return false;
+    if (cut_in) from += moho_shape_size(moho_op_side(b->ops.v[i], dir, false).shape);
+    if (cut_out) to += moho_shape_size(moho_op_side(b->ops.v[i], dir, true).shape);
+  }
+  return true;
+}
 
 static int block_child(const moho_op *op, int i, const moho_op **child, moho_dir *dir)
 {
@@ -105,7 +120,7 @@ static const moho_param params[] = {
 #define BLOCK(word, Title, text)                                                                                                          \
   const moho_opclass moho_op_##word##_class = {                                                                                            \
     .name = #word, .title = Title, .help = text, .size = sizeof(block), .params = params, .init = block_init, .work = block_work,           \
-    .apply = block_apply, .child = block_child, .describe = block_describe, .fini = block_fini,                                                                \
+    .apply = block_apply, .terms = block_terms, .child = block_child, .describe = block_describe, .fini = block_fini,                                                                \
   }
 
 BLOCK(vstack, "VStack", "Operators below each other: one model, the data of each after those of the one before. dimsd is joined along the first axis "

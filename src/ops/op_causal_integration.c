@@ -36,12 +36,12 @@ static moho_status causal_integration_init(moho_op *op)
   return MOHO_OK;
 }
 
-static moho_status causal_integration_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
-                                            const moho_array *x, moho_array *y)
+static moho_status causal_integration_along(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                                            int64_t outer, int64_t inner, const moho_array *x, moho_array *y)
 {
   const causal_integration *a = (const causal_integration *)op;
   moho_scalar h = { alpha.re * a->sampling, alpha.im * a->sampling };
-  return op->dom_ctx->be->k->axis->scan(on, op->dom_type, &a->scan[dir], h, add, a->outer, op->dom.d[a->at], a->inner,
+  return op->dom_ctx->be->k->axis->scan(on, op->dom_type, &a->scan[dir], h, add, outer * a->outer, op->dom.d[a->at], a->inner * inner,
                                         moho_array_data(x), moho_array_data(y));
 }
 
@@ -74,6 +74,6 @@ const moho_opclass moho_op_causal_integration_class = {
   .size = sizeof(causal_integration),
   .params = causal_integration_params,
   .init = causal_integration_init,
-  .apply = causal_integration_apply,
+  .along = causal_integration_along,
   .describe = causal_integration_describe,
 };

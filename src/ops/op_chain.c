@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "core/op_impl.h"
+#include "ops/terms.h"
 
 typedef struct chain {
   moho_op op;
@@ -155,6 +156,13 @@ static moho_status chain_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sc
   return st;
 }
 
+static bool chain_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
+{
+  const chain *c = (const chain *)op;
+  if (c->n != 1 || c->scale.im != 0) return false;
+  return moho_terms_of(c->term[0].op, dir == MOHO_FWD ? c->term[0].dir : flip(c->term[0].dir), factor * c->scale.re, from, to, t);
+}
+
 static int chain_child(const moho_op *op, int i, const moho_op **child, moho_dir *dir)
 {
   const chain *c = (const chain *)op;
@@ -181,7 +189,7 @@ static void chain_fini(moho_op *op)
 
 const moho_opclass moho_op_chain_class = {
   .name = "chain", .title = "chain", .help = "A product of operators, made by A * B.", .size = sizeof(chain),
-  .work = chain_work, .apply = chain_apply, .child = chain_child, .describe = chain_describe, .fini = chain_fini,
+  .work = chain_work, .apply = chain_apply, .terms = chain_terms, .child = chain_child, .describe = chain_describe, .fini = chain_fini,
 };
 
 /* ---- algebra ------------------------------------------------------------------------------ */

@@ -70,13 +70,13 @@ static void convolve1d_work(const moho_op *op, moho_dir dir, moho_work *w)
   moho_work_add(w, op->dom_ctx, scratch(op));
 }
 
-static moho_status convolve1d_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
-                                    const moho_array *x, moho_array *y)
+static moho_status convolve1d_along(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                                    int64_t outer, int64_t inner, const moho_array *x, moho_array *y)
 {
   const convolve1d *a = (const convolve1d *)op;
-  int64_t ld = op->dom.d[a->at] * a->inner;
+  int64_t ld = op->dom.d[a->at] * a->inner * inner;
   void *work = moho_lane_take(on, scratch(op));
-  return op->dom_ctx->be->k->fft->conv_apply(a->plan, on, dir, alpha, add, a->outer, a->inner, moho_array_data(x), ld,
+  return op->dom_ctx->be->k->fft->conv_apply(a->plan, on, dir, alpha, add, outer * a->outer, a->inner * inner, moho_array_data(x), ld,
                                              moho_array_data(y), ld, work);
 }
 
@@ -116,7 +116,7 @@ const moho_opclass moho_op_convolve1d_class = {
   .params = convolve1d_params,
   .init = convolve1d_init,
   .work = convolve1d_work,
-  .apply = convolve1d_apply,
+  .along = convolve1d_along,
   .describe = convolve1d_describe,
   .fini = convolve1d_fini,
 };

@@ -58,11 +58,11 @@ static moho_status diagonal_init(moho_op *op)
   return moho_leaf_array(op, "diag", a->diag, &a->d);
 }
 
-static moho_status diagonal_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
-                                  const moho_array *x, moho_array *y)
+static moho_status diagonal_along(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                                  int64_t outer, int64_t inner, const moho_array *x, moho_array *y)
 {
   const diagonal *a = (const diagonal *)op;
-  return op->dom_ctx->be->k->dense->diag(on, op->dom_type, dir, a->outer, a->n, a->inner, alpha, moho_array_data(a->d),
+  return op->dom_ctx->be->k->dense->diag(on, op->dom_type, dir, outer * a->outer, a->n, a->inner * inner, alpha, moho_array_data(a->d),
                                          moho_array_data(x), add, moho_array_data(y));
 }
 
@@ -94,7 +94,7 @@ const moho_opclass moho_op_diagonal_class = {
   .size = sizeof(diagonal),
   .params = diagonal_params,
   .init = diagonal_init,
-  .apply = diagonal_apply,
+  .along = diagonal_along,
   .describe = diagonal_describe,
   .fini = diagonal_fini,
 };

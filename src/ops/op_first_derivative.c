@@ -24,10 +24,15 @@ static moho_status first_derivative_init(moho_op *op)
   return moho_deriv_make(op, 1, a->kind, a->edge, a->order, a->sampling, &a->dims, a->at, &a->d);
 }
 
-static moho_status first_derivative_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
-                                          const moho_array *x, moho_array *y)
+static moho_status first_derivative_along(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                                          int64_t outer, int64_t inner, const moho_array *x, moho_array *y)
 {
-  return moho_deriv_apply(&((const first_derivative *)op)->d, on, dir, alpha, add, x, y);
+  return moho_deriv_along(&((const first_derivative *)op)->d, on, dir, alpha, add, outer, inner, x, y);
+}
+
+static bool first_derivative_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
+{
+  return moho_derivs_terms(1, &((const first_derivative *)op)->d, NULL, false, false, dir, factor, from, to, t);
 }
 
 static void first_derivative_describe(const moho_op *op, char *buf, size_t size)
@@ -61,6 +66,7 @@ const moho_opclass moho_op_first_derivative_class = {
   .size = sizeof(first_derivative),
   .params = first_derivative_params,
   .init = first_derivative_init,
-  .apply = first_derivative_apply,
+  .along = first_derivative_along,
+  .terms = first_derivative_terms,
   .describe = first_derivative_describe,
 };

@@ -37,6 +37,11 @@ static moho_status gradient_apply(moho_op *op, moho_lane *on, moho_dir dir, moho
   return moho_derivs_apply(op->dom.n, a->d, NULL, dir == MOHO_ADJ, dir == MOHO_FWD, NULL, on, dir, alpha, add, x, y);
 }
 
+static bool gradient_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
+{
+  return moho_derivs_terms(op->dom.n, ((const gradient *)op)->d, NULL, dir == MOHO_ADJ, dir == MOHO_FWD, dir, factor, from, to, t);
+}
+
 static const moho_param gradient_params[] = {
   { "dims", MOHO_P_SHAPE, offsetof(gradient, dims), true, 0, NULL, "shape of the model" },
   { "sampling", MOHO_P_NUMBERS, offsetof(gradient, sampling), false, 0, NULL,
@@ -59,4 +64,5 @@ const moho_opclass moho_op_gradient_class = {
   .params = gradient_params,
   .init = gradient_init,
   .apply = gradient_apply,
+  .terms = gradient_terms,
 };

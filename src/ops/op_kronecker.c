@@ -1,4 +1,6 @@
-/* Kronecker product: one operator along the second half of the axes, another along the first. */
+/* Kronecker product: one operator along the second half of the axes, another along the first. What works along an axis does so where the
+   rows and columns lie; others go row by row, op1 on the turned matrix. */
+#include "core/op_impl.h"
 #include "ops/stencil.h"
 #include "ops/view.h"
 
@@ -50,14 +52,27 @@ static sizes sizes_of(const kronecker *k, moho_dir dir)
   return s;
 }
 
+/* Whether an operator, or the one whose adjoint it is, works along an axis: that one, and its direction. */
+static moho_op *along(moho_op *a, moho_dir *dir)
+{
+  const moho_op *only;
+  moho_dir d;
+  if (!moho_op_is_adjoint(a, &only, &d)) return a->cls->along ? a : NULL;
+  if (d == MOHO_ADJ) *dir = *dir == MOHO_FWD ? MOHO_ADJ : MOHO_FWD;
+  return only->cls->along ? (moho_op *)(uintptr_t)only : NULL;
+}
+
 static void kronecker_work(const moho_op *op, moho_dir dir, moho_work *w)
 {
   const kronecker *k = (const kronecker *)op;
   sizes s = sizes_of(k, dir);
   moho_work a = { 0 }, b = { 0 };
+  moho_dir d = dir;
   moho_work_add(w, op->dom_ctx, (size_t)(s.na * s.mb) * s.bytes);
-  moho_work_add(w, op->dom_ctx, (size_t)((s.na > s.ma ? s.na : s.ma) * s.mb) * s.bytes);
-  moho_work_add(w, op->dom_ctx, (size_t)(s.ma * s.mb) * s.bytes);
+  if (!along(k->a, &d)) {
+    moho_work_add(w, op->dom_ctx, (size_t)(s.na * s.mb) * s.bytes);
+    moho_work_add(w, op->dom_ctx, (size_t)(s.ma * s.mb) * s.bytes);
+  }
   moho_op_work(k->a, dir, &a);
   moho_op_work(k->b, dir, &b);
   moho_work_max(&a, &b);
@@ -90,22 +105,39 @@ static moho_status each(moho_op *a, moho_lane *on, moho_dir dir, int64_t rows, i
   return MOHO_OK;
 }
 
+/* op1 on the columns of x (na, mb), row by row on the turned matrix. */
+static moho_status columns(const kronecker *k, const sizes *s, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
+                           moho_array *y)
+{
+  moho_dtype t = k->op.dom_type;
+  moho_shape rows = { 1, { s->na * s->mb } }, turned = { 1, { s->ma * s->mb } };
+  moho_array q, r;
+  moho_block bq, br;
+  moho_array_over(on, t, &rows, moho_lane_take(on, (size_t)(s->na * s->mb) * s->bytes), &q, &bq);
+  moho_array_over(on, t, &turned, moho_lane_take(on, (size_t)(s->ma * s->mb) * s->bytes), &r, &br);
+  MOHO_TRY(turn(on, MOHO_ONE, false, s->na, s->mb, x, &q));            /* (mb, na) */
+  MOHO_TRY(each(k->a, on, dir, s->mb, s->na, s->ma, &q, &r));          /* (mb, ma) */
+  return turn(on, alpha, add, s->mb, s->ma, &r, y);
+}
+
 static moho_status kronecker_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
                                    const moho_array *x, moho_array *y)
 {
   const kronecker *k = (const kronecker *)op;
   sizes s = sizes_of(k, dir);
-  moho_shape rows = { 1, { s.na * s.mb } }, turned = { 1, { s.ma * s.mb } };
-  moho_array p, q, r;
-  moho_block bp, bq, br;
-  int64_t wide = (s.na > s.ma ? s.na : s.ma) * s.mb;
-  moho_array_over(on, op->dom_type, &rows, moho_lane_take(on, (size_t)(s.na * s.mb) * s.bytes), &p, &bp);
-  moho_array_over(on, op->dom_type, &rows, moho_lane_take(on, (size_t)wide * s.bytes), &q, &bq);
-  moho_array_over(on, op->dom_type, &turned, moho_lane_take(on, (size_t)(s.ma * s.mb) * s.bytes), &r, &br);
-  MOHO_TRY(each(k->b, on, dir, s.na, s.nb, s.mb, x, &p));              /* (na, mb) */
-  MOHO_TRY(turn(on, MOHO_ONE, false, s.na, s.mb, &p, &q));            /* (mb, na) */
-  MOHO_TRY(each(k->a, on, dir, s.mb, s.na, s.ma, &q, &r));             /* (mb, ma) */
-  return turn(on, alpha, add, s.mb, s.ma, &r, y);
+  moho_shape shape = { 1, { s.na * s.mb } };
+  moho_dir da = dir, db = dir;
+  moho_op *a = along(k->a, &da), *b = along(k->b, &db);
+  moho_array p;
+  moho_block block;
+  size_t mark;
+  if (op->dom_ctx->be->host) MOHO_TRY(moho_lane_settle(on));           /* what works along an axis is called directly */
+  moho_array_over(on, op->dom_type, &shape, moho_lane_take(on, (size_t)(s.na * s.mb) * s.bytes), &p, &block);
+  mark = moho_lane_mark(on);
+  if (b) MOHO_TRY(b->cls->along(b, on, db, MOHO_ONE, false, s.na, 1, x, &p));
+  else MOHO_TRY(each(k->b, on, dir, s.na, s.nb, s.mb, x, &p));
+  moho_lane_reset(on, mark);
+  return a ? a->cls->along(a, on, da, alpha, add, 1, s.mb, &p, y) : columns(k, &s, on, dir, alpha, add, &p, y);
 }
 
 static int kronecker_child(const moho_op *op, int i, const moho_op **c, moho_dir *dir)

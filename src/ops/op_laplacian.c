@@ -35,6 +35,12 @@ static moho_status laplacian_apply(moho_op *op, moho_lane *on, moho_dir dir, moh
   return moho_derivs_apply(a->n, a->d, a->weight, false, false, NULL, on, dir, alpha, add, x, y);
 }
 
+static bool laplacian_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
+{
+  const laplacian *a = (const laplacian *)op;
+  return moho_derivs_terms(a->n, a->d, a->weight, false, false, dir, factor, from, to, t);
+}
+
 static const moho_param laplacian_params[] = {
   { "dims", MOHO_P_SHAPE, offsetof(laplacian, dims), true, 0, NULL, "shape of the model and the data" },
   { "axes", MOHO_P_NUMBERS, offsetof(laplacian, axes), false, 0, NULL,
@@ -61,4 +67,5 @@ const moho_opclass moho_op_laplacian_class = {
   .params = laplacian_params,
   .init = laplacian_init,
   .apply = laplacian_apply,
+  .terms = laplacian_terms,
 };

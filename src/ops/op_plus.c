@@ -1,6 +1,7 @@
 /* A + B + ...: operators of the same two sides, applied one after the other into the same result. */
 #include <stdlib.h>
 #include "ops/groups.h"
+#include "ops/terms.h"
 
 typedef struct plus { moho_op op; int n; moho_op **term; moho_groups groups; } plus;
 
@@ -8,7 +9,16 @@ static void plus_work(const moho_op *op, moho_dir dir, moho_work *w) { moho_grou
 
 static moho_status plus_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
 {
-  return moho_groups_apply(&((plus *)op)->groups, on, dir, alpha, add, x, y);
+  bool done;
+  MOHO_TRY(moho_terms_apply(op, on, dir, alpha, add, x, y, &done));
+  return done ? MOHO_OK : moho_groups_apply(&((plus *)op)->groups, on, dir, alpha, add, x, y);
+}
+
+static bool plus_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
+{
+  const plus *s = (const plus *)op;
+  for (int i = 0; i < s->n; i++) if (!moho_terms_of(s->term[i], dir, factor, from, to, t)) return false;
+  return true;
 }
 
 static int plus_child(const moho_op *op, int i, const moho_op **child, moho_dir *dir)
@@ -29,7 +39,7 @@ static void plus_fini(moho_op *op)
 
 const moho_opclass moho_op_plus_class = {
   .name = "plus", .title = "sum", .help = "A sum of operators, made by A + B.", .size = sizeof(plus),
-  .work = plus_work, .apply = plus_apply, .child = plus_child, .fini = plus_fini,
+  .work = plus_work, .apply = plus_apply, .terms = plus_terms, .child = plus_child, .fini = plus_fini,
 };
 
 static void append(plus *s, moho_op *a)

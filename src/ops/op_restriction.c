@@ -61,11 +61,11 @@ static moho_status restriction_init(moho_op *op)
   return st;
 }
 
-static moho_status restriction_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
-                                     const moho_array *x, moho_array *y)
+static moho_status restriction_along(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                                     int64_t outer, int64_t inner, const moho_array *x, moho_array *y)
 {
   const restriction *a = (const restriction *)op;
-  return moho_sparse_apply(a->rows, on, dir, alpha, add, a->outer, a->inner, x, y);
+  return moho_sparse_apply(a->rows, on, dir, alpha, add, outer * a->outer, a->inner * inner, x, y);
 }
 
 static void restriction_describe(const moho_op *op, char *buf, size_t size)
@@ -95,7 +95,7 @@ const moho_opclass moho_op_restriction_class = {
   .size = sizeof(restriction),
   .params = restriction_params,
   .init = restriction_init,
-  .apply = restriction_apply,
+  .along = restriction_along,
   .describe = restriction_describe,
   .fini = restriction_fini,
 };

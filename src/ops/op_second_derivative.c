@@ -24,10 +24,15 @@ static moho_status second_derivative_init(moho_op *op)
   return moho_deriv_make(op, 2, a->kind, a->edge, 3, a->sampling, &a->dims, a->at, &a->d);
 }
 
-static moho_status second_derivative_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
-                                           const moho_array *x, moho_array *y)
+static moho_status second_derivative_along(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                                           int64_t outer, int64_t inner, const moho_array *x, moho_array *y)
 {
-  return moho_deriv_apply(&((const second_derivative *)op)->d, on, dir, alpha, add, x, y);
+  return moho_deriv_along(&((const second_derivative *)op)->d, on, dir, alpha, add, outer, inner, x, y);
+}
+
+static bool second_derivative_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
+{
+  return moho_derivs_terms(1, &((const second_derivative *)op)->d, NULL, false, false, dir, factor, from, to, t);
 }
 
 static void second_derivative_describe(const moho_op *op, char *buf, size_t size)
@@ -59,6 +64,7 @@ const moho_opclass moho_op_second_derivative_class = {
   .size = sizeof(second_derivative),
   .params = second_derivative_params,
   .init = second_derivative_init,
-  .apply = second_derivative_apply,
+  .along = second_derivative_along,
+  .terms = second_derivative_terms,
   .describe = second_derivative_describe,
 };

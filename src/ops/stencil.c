@@ -124,23 +124,41 @@ moho_status moho_deriv_make(const moho_op *op, int degree, const char *kind, boo
   return MOHO_OK;
 }
 
-moho_status moho_deriv_apply(const moho_deriv *d, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+moho_status moho_deriv_along(const moho_deriv *d, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner,
                              const moho_array *x, moho_array *y)
 {
   alpha.re *= d->scale;
   alpha.im *= d->scale;
-  return y->ctx->be->k->axis->stencil(on, y->type, &d->s[dir], alpha, add, d->outer, d->n, d->inner, moho_array_data(x),
+  return y->ctx->be->k->axis->stencil(on, y->type, &d->s[dir], alpha, add, outer * d->outer, d->n, d->inner * inner, moho_array_data(x),
                                       moho_array_data(y));
 }
 
+moho_status moho_deriv_apply(const moho_deriv *d, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                             const moho_array *x, moho_array *y)
+{
+  return moho_deriv_along(d, on, dir, alpha, add, 1, 1, x, y);
+}
+
 bool moho_derivs_weighted(const moho_array *y) { return y->ctx->be->k->axis->stencils && !moho_dtype_complex(y->type); }
+
+bool moho_derivs_terms(int n, const moho_deriv *d, const double *weight, bool cut_in, bool cut_out, moho_dir dir, double factor, int64_t from,
+                       int64_t to, moho_terms *t)
+{
+  for (int i = 0; i < n; i++) {
+    int64_t size = d[i].outer * d[i].n * d[i].inner;
+    moho_stencil_term one = { &d[i].s[dir], factor * d[i].scale * (weight ? weight[i] : 1), d[i].n, d[i].inner, from + (cut_in ? i * size : 0),
+                              to + (cut_out ? i * size : 0), NULL, NULL };
+    if (!moho_terms_add(t, size, &one)) return false;
+  }
+  return true;
+}
 
 moho_status moho_derivs_apply(int n, const moho_deriv *d, const double *weight, bool cut_in, bool cut_out, const moho_array *v, moho_lane *on,
                               moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
 {
   const struct moho_axis_kernels *k = y->ctx->be->k->axis;
   int64_t size = d->outer * d->n * d->inner;
-  moho_stencil_term term[MOHO_MAXDIM];
+  moho_terms t = { 0 };
   moho_shape s = { 1, { size } };
   for (int i = 0; i < n && !k->stencils; i++) {
     moho_array from, to;
@@ -150,13 +168,13 @@ moho_status moho_derivs_apply(int n, const moho_deriv *d, const double *weight, 
     MOHO_TRY(moho_deriv_apply(&d[i], on, dir, w, add || (!cut_out && i > 0), &from, &to));
   }
   if (!k->stencils) return MOHO_OK;
+  moho_derivs_terms(n, d, weight, cut_in, cut_out, dir, 1, 0, 0, &t);     /* there is room for one an axis */
   size_t step = (size_t)size * moho_dtype_size(y->type);
-  for (int i = 0; i < n; i++) {
-    const char *own = v ? (const char *)moho_array_data(v) + (size_t)i * step : NULL;
-    term[i] = (moho_stencil_term){ &d[i].s[dir], d[i].scale * (weight ? weight[i] : 1), d[i].n, d[i].inner, cut_in ? i * size : 0,
-                                   cut_out ? i * size : 0, dir == MOHO_ADJ ? own : NULL, dir == MOHO_FWD ? own : NULL };
+  for (int i = 0; i < n && v; i++) {
+    const char *own = (const char *)moho_array_data(v) + (size_t)i * step;
+    *(dir == MOHO_ADJ ? &t.at[i].before : &t.at[i].after) = own;
   }
-  return k->stencils(on, y->type, n, term, alpha, add, size, moho_array_data(x), moho_array_data(y));
+  return k->stencils(on, y->type, n, t.at, alpha, add, size, moho_array_data(x), moho_array_data(y));
 }
 
 /* ---- lists of numbers and axes --------------------------------------------------------------- */
