@@ -34,12 +34,24 @@ local function hyperbolas(ix0, it0)
   return t
 end
 
+-- Entries of the table that these make: two for each position, an index and a weight each.
+local function entries()
+  local n = 0
+  for ix0 = 1, wide.dims[1] do
+    for it0 = 1, wide.dims[2] do
+      for _, t in ipairs(hyperbolas(ix0, it0)) do if t == t then n = n + (t == math.floor(t) and 1 or 2) end end
+    end
+  end
+  return n
+end
+
 local half = dtype == "f32" or dtype == "f64"                   -- half a spectrum is for real models
 local wav = moho.ricker(moho.arange{ n = 31, step = 0.004 }, 25)
 local between = moho.rng(5):uniform({ nt - 1 }, "f64") * (nt - 2) + 1
 local points = card and 2e6 or 1e5
 local cells = moho.rng(9):uniform({ 2, points }, "f64") * (nt - 2) + 1
 local size = ({ f32 = 4, f64 = 8, c64 = 8, c128 = 16 })[dtype]
+local real = half and size or size / 2
 local normal = function(seed, shape) return moho.rng(seed):normal(shape, half and dtype or "f64") end
 local derivative = function(axis, kind) return moho.first_derivative{ dims = dims, axis = axis, kind = kind, dtype = dtype } end
 local rows = card and 7001 or 1001
@@ -78,7 +90,7 @@ local cases = {
   { "smoothing1d 51 last", "smoothing1d", { dims = dims, nsmooth = 51 } },
   { "smoothing1d 51 first", "smoothing1d", { dims = dims, nsmooth = 51, axis = 1 } },
   { "smoothing2d 11", "smoothing2d", { dims = dims, nsmooth = { 11, 11 } } },
-  { "spread", "spread", { dims = wide.dims, dimsd = wide.dimsd, interp = true, fh = hyperbolas } },
+  { "spread", "spread", { dims = wide.dims, dimsd = wide.dimsd, interp = true, fh = hyperbolas }, entries = entries },
   { "diagonal last", "diagonal", { diag = normal(4, nt), dims = dims } },
   { "diagonal whole", "diagonal", { diag = normal(4, dims) }, reads = 1 },
   { "fft last", "fft", { dims = dims, nfft = card and nfft_t or nt, real = half }, passes = 2 },
@@ -92,7 +104,7 @@ local cases = {
   { "interp linear last", "interp", { dims = dims, iava = between } },
   { "interp linear first", "interp", { dims = dims, iava = between, axis = 1 } },
   { "interp sinc last", "interp", { dims = dims, iava = between, kind = "sinc" } },
-  { "bilinear", "bilinear", { dims = dims, iava = cells }, per_datum = 32 },
+  { "bilinear", "bilinear", { dims = dims, iava = cells }, per_datum = 4 * (4 + real) },
   { "identity", "identity", { dims = dims } },
   { "zero", "zero", { dims = dims, dimsd = dims } },
   { "convolve1d 7 last", "convolve1d", { dims = dims, h = normal(11, 7), offset = 4 } },
@@ -102,7 +114,7 @@ local cases = {
   { "second_directional_derivative", "second_directional_derivative", { dims = dims, v = normal(3, { 2, nx, nt }) }, reads = 2 },
   { "matrix, one column", "matrix", { A = matrix }, matrix = 1 },
   { "matrix, 8 columns", "matrix", { A = matrix, otherdims = 8 }, matrix = 1 },
-  { "regression", "regression", { taxis = moho.linspace{ from = 0, to = 1, n = card and 2 ^ 25 or 2 ^ 20 }, order = 3 }, per_datum = 4 },
+  { "regression", "regression", { taxis = moho.linspace{ from = 0, to = 1, n = card and 2 ^ 25 or 2 ^ 20 }, order = 3 }, per_datum = real },
   { "vstack", function() return moho.vstack{ derivative(1), derivative(2) } end },
   { "hstack", function() return moho.hstack{ derivative(1), derivative(2) } end },
   { "blockdiag", function() return moho.blockdiag{ derivative(1), derivative(2) } end },
@@ -163,6 +175,7 @@ for name in io.lines() do
       x, y = moho.rng(1):normal(A.dims, A.dtype), moho.rng(2):normal(A.dimsd, A.dtyped)
     end
     local bytes = x.nbytes + y.nbytes + (case.reads or 0) * nx * nt * size + (case.matrix and matrix.nbytes or 0) + (case.per_datum or 0) * y.size
+    if case.entries then bytes = bytes + case.entries() * (4 + real) end
     local forward, adjoint = least(function() (A * x):free() end), least(function() (A.H * y):free() end)
     print(("%.9g\t%.9g\t%d\t%d"):format(forward, adjoint, bytes, case.passes or 1))
   end

@@ -234,6 +234,92 @@ describe("large shapes", function()
     end
   end
 
+  -- A card's kernels go along rows, across them or down, in pieces: the same in all of them as on the CPU.
+  local on_card = {
+    { "convolve1d", { h = { 1, -2, 0.5, 3 }, offset = 2 } }, { "convolve1d", { h = moho.rng(3):normal(45, "f64"), offset = 20 } },
+    { "interp", { iava = { 1.5, 1, 2.75, 2.75, 1.25 } } }, { "symmetrize", {} }, { "laplacian", { axes = { 1, 2, 3 }, edge = true } },
+    { "gradient", {} }, { "pad", { pad = { { 1, 2 }, { 0, 3 }, { 5, 0 } } } }, { "smoothing1d", { nsmooth = 3 } },
+    { "first_directional_derivative", { v = { 0.5, -1, 2 } } },
+  }
+  for _, case in ipairs(cases) do on_card[#on_card + 1] = case end
+  local tolerance = { f32 = 1e-5, f64 = 1e-12, c64 = 1e-5, c128 = 1e-12 }
+  local whole = { laplacian = true, gradient = true, pad = true, first_directional_derivative = true }
+  for _, case in ipairs(on_card) do
+    it(case[1] .. " on a card is that of the CPU", function()
+      if not moho.device "cuda:0" then return pending("no CUDA device") end
+      for _, shape in ipairs { { 5, 131, 3 }, { 3, 41, 331 }, { 1030, 7 }, { 33, 64 }, { 1500 } } do
+        for axis = 1, whole[case[1]] and 1 or #shape do
+          for dtype, tol in pairs(tolerance) do
+            local cplx = dtype:sub(1, 1) == "c"
+            local function made(device)
+              local args = { dims = shape, dtype = dtype, device = device }
+              for k, v in pairs(case[2]) do args[k] = v end
+              if not whole[case[1]] then args.axis = axis end
+              return moho[case[1]](args)
+            end
+            local fits = (not whole[case[1]] or #shape == 3) and not (case[1] == "restriction" and shape[axis] < 17) and
+              not (case[2].edge and shape[axis] < 3)
+            if fits then
+              local A, B = made "cpu", made "cuda:0"
+              for _, way in ipairs { { A, B }, { A.H, B.H } } do
+                for _, alpha in ipairs { 1, cplx and moho.complex(0.5, -2) or -2 } do
+                  local x, want = moho.rng(1):normal(way[1].dims, dtype):to("cpu"), moho.rng(2):normal(way[1].dimsd, dtype):to("cpu")
+                  local got = want:to "cuda:0"
+                  way[1]:apply(x, want, alpha, true)
+                  way[2]:apply(x:to "cuda:0", got, alpha, true)
+                  assert.is_true((got:cpu() - want):norm() <= tol * want:norm(), ("(%s) axis %d %s"):format(table.concat(shape, ", "), axis, dtype))
+                  way[2]:apply(x:to "cuda:0", got, alpha)
+                  assert.is_true((got:cpu() - alpha * (way[1] * x)):norm() <= tol * want:norm(), ("(%s) axis %d %s"):format(table.concat(shape, ", "), axis, dtype))
+                end
+              end
+            end
+          end
+        end
+      end
+    end)
+  end
+
+  it("polynomials on a card are those of the CPU", function()
+    if not moho.device "cuda:0" then return pending("no CUDA device") end
+    for _, n in ipairs { 1, 37, 9001 } do
+      for order = 0, 8 do
+        for dtype, tol in pairs(tolerance) do
+          local function made(device)
+            return moho.regression{ taxis = moho.linspace{ from = -1, to = 1.2, n = n }, order = order, dtype = dtype, device = device }
+          end
+          local A, B = made "cpu", made "cuda:0"
+          for _, way in ipairs { { A, B }, { A.H, B.H } } do
+            local x, want = moho.rng(1):normal(way[1].dims, dtype):to "cpu", moho.rng(2):normal(way[1].dimsd, dtype):to "cpu"
+            local got = want:to "cuda:0"
+            way[1]:apply(x, want, -2, true)
+            way[2]:apply(x:to "cuda:0", got, -2, true)
+            assert.is_true((got:cpu() - want):norm() <= tol * (want:norm() + x:norm()), ("%d of order %d %s"):format(n, order, dtype))
+          end
+        end
+      end
+    end
+  end)
+
+  it("products with few columns on a card are those of the CPU", function()
+    if not moho.device "cuda:0" then return pending("no CUDA device") end
+    for _, size in ipairs { { 7, 5 }, { 1031, 3 }, { 3, 1031 }, { 517, 255 }, { 300, 256 }, { 603, 1501 }, { 17, 3001 }, { 3001, 17 } } do
+      for dtype, tol in pairs(tolerance) do
+        local a = moho.rng(3):normal(size, dtype):to "cpu"
+        for _, k in ipairs { 1, 3 } do
+          local function made(device) return moho.matrix{ A = a, otherdims = k > 1 and k or nil, dtype = dtype, device = device } end
+          local A, B = made "cpu", made "cuda:0"
+          for _, way in ipairs { { A, B }, { A.H, B.H } } do
+            local x, want = moho.rng(1):normal(way[1].dims, dtype):to "cpu", moho.rng(2):normal(way[1].dimsd, dtype):to "cpu"
+            local got = want:to "cuda:0"
+            way[1]:apply(x, want, -2, true)
+            way[2]:apply(x:to "cuda:0", got, -2, true)
+            assert.is_true((got:cpu() - want):norm() <= tol * want:norm(), ("(%d, %d) %s, %d columns"):format(size[1], size[2], dtype, k))
+          end
+        end
+      end
+    end
+  end)
+
   it("smoothing with a window beyond the short ones' way", function()
     local n, width = 20011, 1201
     local A = make("smoothing1d", { dims = n, nsmooth = width })
