@@ -53,6 +53,8 @@ describe("on a terminal", function()
       ["a loop"] = "while true do end", ["a loop of calls"] = "local function f() end while true do f() end",
       ["a loop that catches errors"] = "while true do pcall(function() while true do end end) end",
       ["a coroutine"] = "coroutine.wrap(function() while true do end end)()",
+      ["a sum of very many"] = "moho.array.wrap{ ptr = require'ffi'.new 'float[1]', shape = { 2^20, 2^20, 2^10 }, strides = { 0, 0, 0 } }:sum()",
+      ["operators in a loop"] = "do local A = moho.smoothing1d{ dims = 2^18, nsmooth = 99 } local x = moho.ones{ shape = 2^18 } while true do x = A * x end end",
       ["a native wait"] = "require'moho.host'.sleep(100)",
       ["a caught native wait"] = "while true do pcall(require'moho.host'.sleep, 100) end",
     } do
