@@ -190,6 +190,26 @@ describe("sweeps", function()
   local function script(name, body) return write(name, "local moho = require 'moho'\nlocal sweep = moho.sweep\n" .. body) end
 
   describe("the command", function()
+    it("say where their files come from", function()
+      local text = 'local moho = require "moho"\nreturn moho.sweep{ space = { a = { 2, 3 } }, run = function(p, ctx)\n' ..
+        '  ctx:save("x", moho.rng(40 + p.a):normal({ 3 }, "f32", "cpu"))\n  return { b = p.a * 2 }\nend }\n'
+      write("origin.lua", text)
+      assert.equal(0, (run{ "-d", "cpu", "sweep", "origin.lua", "--progress=none", "--workers=1", "--out=origin" }))
+      local p, seen = io.popen("ls -d " .. quote(dir) .. "/origin/runs/*/result.h5"), 0
+      for file in p:lines() do
+        local f = moho.h5.open(file, "r")
+        local a = f:read "/params/a"
+        assert.equal(text, f:attr("/", "moho_script"))
+        assert.equal("origin.lua", f:attr("/", "moho_script_name"))
+        assert.equal(("a = %d"):format(a), f:attr("/", "moho_parameters"))
+        assert.matches("^%d+ " .. 40 + a .. "$", f:attr("/", "moho_seeds"))
+        f:close()
+        seen = seen + 1
+      end
+      p:close()
+      assert.equal(2, seen)
+    end)
+
     it("runs, keeps, adds, and has a table, a master file, a page", function()
       script("a.lua", [[return sweep{ space = { n = { 1, 2, 3 }, k = { "x", "y z'\"" } }, minimize = "square",
         run = function(p, ctx) ctx:save("image", moho.linspace{ from = 0, to = p.n, n = 5 }) print("n is", p.n) return { square = p.n ^ 2, seed = ctx.seed } end }]])

@@ -56,6 +56,15 @@ function provenance.seed(seed)
   core.provenance("moho_seeds", table.concat(seeds, " "))
 end
 
+--- Another run in this process, of a script: a sweep's.
+function provenance.begin(path)
+  local script = text_of(path)
+  core.provenance("moho_script_name", path and clean(path:match "[^/]*$"), true)
+  core.provenance("moho_script", script and clean(script), true)
+  core.provenance("moho_seeds", nil)
+  seeds, known = {}, {}
+end
+
 local session = {}
 --- A command of the prompt.
 function provenance.command(text)

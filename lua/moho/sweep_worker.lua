@@ -2,6 +2,7 @@
 -- returning. One line each way a run; what `run` raises is told with its place, and ends the process, so that the next run
 -- starts on a fresh interpreter.
 local core = require "moho.core"
+local provenance = require "moho.provenance"
 local schema = require "moho.schema"
 local text = require "moho.sweep_text"
 
@@ -140,6 +141,9 @@ end
 local function one(s, setup, point, dir, attempt)
   local ctx = setmetatable({ point = point, dir = dir, id = point.id, attempt = attempt, setup = setup, seed = text.seed(s.seed, point.id), began = core.clock() }, Ctx)
   math.randomseed(ctx.seed)
+  provenance.begin(s.file)
+  provenance.parameters(point.p)
+  provenance.seed(ctx.seed)
   os.remove(dir .. "/result.h5")
   local p = text.read(point.key)                     -- its own copy, to do with what it likes
   local ok, e = xpcall(function()
