@@ -1,11 +1,8 @@
 -- Sweeps against runs, scripts and machines that do what nobody expects: the others' results stay, and what went wrong is said.
 
 local moho = require "moho"
-local core = require "moho.core"
-local text = require "moho.sweep_text"
 local tables = require "moho.sweep_table"
 local program = require "program"
-local expect = require "expect"
 local run, write, quote = program.run, program.write, program.quote
 local dir
 
@@ -144,5 +141,67 @@ describe("sweeps, hostile", function()
     assert.is_true(r.row.ok)
     local _, lines = program.slurp(r.dir .. "/log.txt"):gsub("iteration %d, residual %d", "")
     assert.equal(2, lines)
+  end)
+
+  it("show a wide table in the columns of the terminal, and a long one by its best", function()
+    script("wide.lua", [[local space = { n = { 1, 2, 3 }, k = { "a", "b" }, file = ("long/"):rep(12) .. "Ü" }
+      for i = 1, 9 do space["parameter" .. i] = i / 7 end
+      return sweep{ space = space, minimize = "y", run = function(p) return { y = -p.n, reason = "converged", iterations = 7, seventh = p.n / 7, words = ("λ"):rep(50) } end }]])
+    local code, out, err = run{ "sweep", "wide.lua", "--progress=none" }
+    assert.equal(0, code, err)
+    local list = tables.results(dir .. "/runs/wide")
+    local function widest(s)
+      local most = 0
+      for line in s:gmatch "[^\n]+" do most = math.max(most, #(line:gsub("[\128-\191]", ""))) end
+      return most
+    end
+    local whole, narrow = tables.text(list), tables.text(list, nil, nil, 80)
+    assert.is_true(widest(whole) > 200)
+    for _, n in ipairs{ 40, 80, 120 } do
+      local s = tables.text(list, nil, "-y", n):gsub("^.-\n\n", "")
+      assert.is_true(widest(s) <= n, s)
+    end
+    assert.truthy(narrow:find("for all runs\n  file = long/", 1, true) and narrow:find("\n  parameter9 = 1.28571\n", 1, true), narrow)
+    assert.is_nil(narrow:find "\nrun[^\n]*parameter1")
+    assert.is_true(widest((tables.pivot(list, "n", "k", "seventh", 12))) <= 12)
+    assert.truthy(tostring(tables.best(list, "y")):find("results     iterations  7\n", 1, true), tostring(tables.best(list, "y")))
+    -- more than forty
+    script("long.lua", [[return sweep{ space = { n = sweep.range(1, 41) }, maximize = "y", run = function(p) return { y = p.n } end }]])
+    _, out = run{ "sweep", "long.lua", "--workers=2" }
+    assert.truthy(out:find("^run   n   y  seconds  state\n 41  41  41 ") and out:find("20 of 41 runs, the best", 1, true), out)
+  end)
+
+  it("take options of the script by --set, and refuse what changes nothing", function()
+    script("opt.lua", [[local o = moho.options{ niter = { 5, "iterations" }, kind = { "half", choices = { "half", "full" } } }
+      return sweep{ space = { a = { 1, 2 } }, run = function(p) return { y = p.a * o.niter, kind = o.kind } end }]])
+    local code, _, err = run{ "sweep", "opt.lua", "--set", "niter=7", "--set=kind=full", "--set=a=3,4", "--progress=none" }
+    assert.equal(0, code, err)
+    assert.same({ kind = "full", y = 28 }, by("runs/opt", "a")[4].row)
+    for _, c in ipairs{ { 1, "no parameter 'nitre'", "--set=nitre=7" }, { 2, "expected one of half,full", "--set=kind=third" }, { 2, "expected a number", "--set=niter=x" },
+      { 2, "no run of this sweep has such a number", "--only=99", "--out=other" }, { 1, "the name of a folder, got an empty one", "--out=" } } do
+      code, _, err = run{ "sweep", "opt.lua", unpack(c, 3) }
+      assert.equal(c[1], code, err)
+      assert.truthy(err:find(c[2], 1, true), err)
+    end
+    script("points.lua", [[return sweep{ mode = "list", space = { { a = 1 } }, run = print }]])
+    code, _, err = run{ "sweep", "points.lua", "--set=a=2" }
+    assert.equal(1, code)
+    assert.truthy(err:find("the space is a list of points", 1, true), err)
+  end)
+
+  it("run the file that made them, also when another script does them with dofile", function()
+    script("made.lua", [[return sweep{ space = { n = { 1, 2 } }, run = function(p) return { y = p.n } end }]])
+    write("drive.lua", [[local s = dofile "made.lua" local _, r = s:run{ progress = "none" } print(r.done, s.name, os.time(), os.tmpname())]])
+    local code, out, err = run{ "drive.lua" }
+    assert.equal(0, code, err)
+    assert.truthy(out:find("2\tmade", 1, true), out)
+  end)
+
+  it("call what a dead sweep of this machine has left unfinished, at once", function()
+    script("dead.lua", [[return sweep{ space = { n = { 1 } }, run = function() while true do end end }]])
+    shell(("%s sweep dead.lua --progress=none & p=$!; until grep -q running runs/dead/runs/*/status 2>/dev/null; do sleep 0.02; done; kill -9 $p; wait $p"):format(quote(program.path "moho")))
+    assert.equal("unfinished", by("runs/dead", "n")[1].state)
+    local _, out = run{ "sweep", "dead.lua", "--dry-run" }
+    assert.truthy(out:find("run (unfinished)", 1, true), out)
   end)
 end)

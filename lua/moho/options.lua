@@ -89,6 +89,21 @@ local function flags(list)
   return f
 end
 
+-- moho sweep FILE --set NAME=VALUE sets an option too.
+local function given_by_sweep(list, out)
+  local sweep = package.loaded["moho.sweep"]
+  if not sweep or #sweep.mode.sets == 0 then return end
+  for _, o in ipairs(list) do
+    for _, set in ipairs(sweep.mode.sets) do
+      local name, value = set:match "^([^=]+)=(.*)$"
+      if name == o.name then
+        out[name] = check_choice(o, convert(o, value))
+        sweep.mode.options[name] = true
+      end
+    end
+  end
+end
+
 local function parse(list, by_flag, args)
   local out, i = {}, 1
   for _, o in ipairs(list) do out[o.name] = o.default end
@@ -122,6 +137,7 @@ local function parse(list, by_flag, args)
     end
     i = i + 1
   end
+  given_by_sweep(list, out)
   for _, o in ipairs(list) do
     if o.need and out[o.name] == nil then usage("option '%s' is needed%s", o.flag, o.help and ": " .. o.help or "") end
   end

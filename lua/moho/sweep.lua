@@ -1,6 +1,7 @@
 -- moho.sweep{...}: one function run over a space of parameters, in workers, with what is done kept. The object:
 --   s:dry_run{} s:run{} s:table() s:best(name) s:pivot(a, b, name) s:csv(file) s:report(file)
 local core = require "moho.core"
+local host = require "moho.host"
 local schema = require "moho.schema"
 local text = require "moho.sweep_text"
 local space = require "moho.sweep_space"
@@ -12,8 +13,8 @@ for name, f in pairs(space) do
   if schema.by_function[f] then M[name] = f end
 end
 
---- How this process runs scripts: set by `moho sweep`. worker: serve the sweep of the name `serve`, its points and its code; others that the script makes are made and not run.
-M.mode = {}
+--- How this process runs scripts: set by `moho sweep`. worker: serve the sweep of the name `serve`, its points and its code; others that the script makes are made and not run. sets: what --set says; options: names of moho.options that it has set.
+M.mode = { sets = {}, options = {} }
 
 local Sweep = { __name = "moho.sweep" }
 Sweep.__index = Sweep
@@ -21,15 +22,16 @@ Sweep.__index = Sweep
 function M.is(v) return getmetatable(v) == Sweep end
 
 -- ---- the script -------------------------------------------------------------------------------------
--- The file that makes the sweep; its workers run it again. `return moho.sweep{...}` is a tail call, which leaves no frame: then it
--- is the file of the function.
+-- The file that makes the sweep; its workers run it again. `return moho.sweep{...}` is a tail call, which leaves no frame: below ours
+-- is then what has called the file, which is the program (it is the script), or dofile (it is the file of the function).
 local function script_of(run)
   if M.mode.file then return M.mode.file end
   for level = 2, 40 do
     local info = debug.getinfo(level, "S")
-    if not info then break end
-    if info.what ~= "C" and info.source:sub(1, 1) == "@" then return core.file_real(info.source:sub(2)) end
-    if info.what ~= "C" and info.source:sub(1, 6) ~= "=moho/" then break end
+    if not info or info.what == "C" then break end
+    if info.source:sub(1, 1) == "@" then return core.file_real(info.source:sub(2)) end
+    if info.source == "=moho/host" and arg and arg[0] then return core.file_real(arg[0]) end
+    if info.source:sub(1, 6) ~= "=moho/" then break end
   end
   local source = debug.getinfo(run, "S").source
   return source:sub(1, 1) == "@" and core.file_real(source:sub(2)) or nil
@@ -106,11 +108,12 @@ local sweep = schema.fn{
   returns = "sweep: s:run{} s:dry_run{} s:table() s:best(name) s:pivot(a, b, name) s:csv(file) s:report(file)",
   errors = "spaces without points, values that are no parameters, results in the folder that other code made",
   call = function(o)
+    if o.out == "" or M.mode.out == "" then schema.fail("sweep", "argument 'out': expected the name of a folder, got an empty one") end
     local file = script_of(o.run)
     local name = o.name or file and file:match "([^/]*)$":gsub("%.lua$", "") or "sweep"
     local s = setmetatable({ name = name, out = M.mode.out or o.out or "runs/" .. name, file = file, seed = o.seed, space = o.space, mode = o.mode, n = o.n,
       where = o.where, run_function = o.run, setup = o.setup, timeout = o.timeout, retries = o.retries, minimize = o.minimize, maximize = o.maximize,
-      fresh = o.fresh, device = M.mode.device, sets = M.mode.sets or {}, args = {}, }, Sweep)
+      fresh = o.fresh, device = M.mode.device, sets = M.mode.sets, args = {}, }, Sweep)
     if o.minimize and o.maximize then schema.fail("sweep", "give minimize or maximize, not both") end
     if type(o.memory) == "function" then s.estimate = o.memory
     elseif o.memory then
@@ -118,11 +121,15 @@ local sweep = schema.fn{
     end
     for _, set in ipairs(s.sets) do
       local key, list = set:match "^([^=]+)=(.*)$"
+      if M.mode.options[key] and o.mode ~= "list" and s.space[key] == nil then key = nil end       -- moho.options has taken it
+      if key and o.mode == "list" then schema.fail("sweep", "--set %s: the space is a list of points, which have no values of their own to be set", set) end
       local values = {}
       for word in (list .. ","):gmatch "([^,]*)," do values[#values + 1] = text.word(word) end
-      local new, why = space.set(s.space, key, values)
-      if not new then schema.fail("sweep", "--set %s: %s", set, why) end
-      s.space = new
+      if key then
+        local new, why = space.set(s.space, key, values)
+        if not new then schema.fail("sweep", "--set %s: %s", set, why) end
+        s.space = new
+      end
     end
     for i = 1, #(arg or {}) do s.args[i] = arg[i] end
     s.list = space.points(s)
@@ -209,7 +216,7 @@ of("results", "What the folder holds: a list of { number, id, dir, state, p, row
   function(s) return tables.results(s.out) end)
 of("table", "The runs as an aligned table: parameters, results, time, state.",
   { { "columns", "table", help = "names to show; default: all" }, { "sort", "string", help = "by this column; -NAME: falling; absent: in order of the runs" } }, "text",
-  function(s, columns, sort) return tables.text(tables.results(s.out), columns, sort) end)
+  function(s, columns, sort) return tables.text(tables.results(s.out), columns, sort, (host.columns())) end)
 of("best", "The run with the least value of a result; -NAME: with the largest. Without a name by minimize or maximize of the sweep.",
   { { "name", "string", help = "a result, or -NAME; absent: as the sweep says" } }, "{ number, id, dir, p, row, seconds }",
   function(s, name)
@@ -217,7 +224,7 @@ of("best", "The run with the least value of a result; -NAME: with the largest. W
   end)
 of("pivot", "A result over two parameters, as a table; the mean where several runs meet.",
   { { "down", "string", need = true, help = "parameter of the rows" }, { "across", "string", need = true, help = "parameter of the columns" }, { "name", "string", need = true, help = "of a result" } },
-  "text, and { down =, across =, values = }", function(s, a, b, name) return tables.pivot(tables.results(s.out), a, b, name) end)
+  "text, and { down =, across =, values = }", function(s, a, b, name) return tables.pivot(tables.results(s.out), a, b, name, (host.columns())) end)
 of("csv", "Writes the table as CSV.", { { "file", "string", need = true, help = "file name" } }, "nothing",
   function(s, file) folder.put(file, tables.csv(tables.results(s.out)), true) end)
 of("report", "Writes an HTML page that stands alone: the table, to be sorted, pictures of runs side by side, a map of a result over two parameters.",

@@ -1,7 +1,7 @@
 -- The command `moho sweep`: runs the sweep that a script returns, and looks at folders of sweeps.
 local core = require "moho.core"
 local schema = require "moho.schema"
-local text = require "moho.sweep_text"
+local host = require "moho.host"
 local folder = require "moho.sweep_folder"
 
 local M = {}
@@ -18,7 +18,7 @@ usage: moho [-d DEVICE] [--threads N] sweep FILE [options] [-- arguments of the 
 FILE returns moho.sweep{...}. What is done is kept; the same command goes on where it was.
   --workers=N|auto      processes at once; auto: one a GPU, or one that uses all cores
   --gpus=0,1            cards to use
-  --set NAME=V1,V2      other values of a parameter; may be repeated
+  --set NAME=V1,V2      other values of a parameter, or another value of one of moho.options; may be repeated
   --only=3,7-9          runs by number
   --limit=N             at most N runs
   --shuffle             in random order
@@ -133,6 +133,8 @@ local function parse(args, declared)
   return o, left, rest
 end
 
+local function tables() return require "moho.sweep_table" end
+
 -- ---- running a script's sweep ------------------------------------------------------------------------
 local function quoted(w)
   if w:match "^[%w%-_./=,:+@%%]+$" then return w end
@@ -172,8 +174,10 @@ local function run(s, o, given)
     if not known then usage("option '--run': no run '%s' in this sweep; --dry-run lists them", o.run) end
   end
   local result = require("moho.sweep_run").run(s, o)
+  if o.only and result.total + result.kept == 0 then usage("option '--only': no run of this sweep has such a number; --dry-run lists them") end
   if o.progress ~= "none" and o.progress ~= "json" and not (o.shard or o.run) then
-    print(s:table())
+    local lists = tables()
+    print(lists.summary(lists.results(s.out), s.minimize or s.maximize and "-" .. s.maximize, host.columns()))
     print(("\n%s: sweep.h5, table.csv and report.html are in %s"):format(s.name, s.out))
   end
   if result.stopped == "interrupted" then return 130 end
@@ -224,25 +228,24 @@ end
 -- ---- looking at folders ---------------------------------------------------------------------------------
 local look = {}
 
-local function results(dir) return require("moho.sweep_table").results(dir) end
-local function tables() return require "moho.sweep_table" end
+local function results(dir) return tables().results(dir) end
 
 function look.status(dir) print(tables().status(dir)) end
 
 function look.table(dir, o)
   local list = results(dir)
-  if o.csv then folder.put(o.csv, tables().csv(list), true) else print(tables().text(list, o.columns, o.sort)) end
+  if o.csv then folder.put(o.csv, tables().csv(list), true) else print(tables().text(list, o.columns, o.sort, host.columns())) end
 end
 
 function look.best(dir, o)
   local about = folder.record(dir .. "/sweep") or {}
   local best = tables().best(results(dir), o.by or about.minimize or about.maximize and "-" .. about.maximize or nil)
-  print(("run %d, %s\nparameters %s\nresults    %s"):format(best.number, best.dir, text.of(best.p), text.of(best.row)))
+  print(best)
 end
 
 function look.pivot(dir, _, left)
   if #left ~= 3 then usage("pivot: expected DIR DOWN ACROSS NAME") end
-  print((tables().pivot(results(dir), left[1], left[2], left[3])))
+  print((tables().pivot(results(dir), left[1], left[2], left[3], host.columns())))
 end
 
 function look.report(dir)

@@ -102,7 +102,7 @@ end
 
 local function record_of(r, run, state)
   return { state = state, key = run.key, id = run.id, number = run.number, attempt = run.attempt, started = run.started, code = r.s.code,
-    moho = core.version, host = r.host, device = run.device, device_name = run.device_name, seed = text.seed(r.s.seed, run.id) }
+    moho = core.version, host = r.host, pid = state == "running" and core.process_pid() or nil, device = run.device, device_name = run.device_name, seed = text.seed(r.s.seed, run.id) }
 end
 
 local function hand_out(r, slot)
@@ -221,6 +221,8 @@ local function gone(r, slot)
     elseif r.ending then
       log_close(run)
       slot.run = nil
+      keep(r, run, record_of(r, run, "unfinished"))
+      r.queue:done(run)
     else
       local why = "the process " .. how .. (signal == 9 and ", from outside: by the system, which does so when memory is short, or by hand" or "")
       finish(r, slot, "failed", { kind = signal == 9 and "memory" or "crash", error = why,

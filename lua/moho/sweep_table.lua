@@ -8,6 +8,11 @@ local progress = require "moho.sweep_progress"
 
 local M = {}
 
+-- Whether the sweep that wrote a record was of this machine, and is no more.
+local function ended(record)
+  return record.pid and record.host == core.host_name() and not core.file_about("/proc/" .. record.pid)
+end
+
 --- A folder's runs with what they gave: { number, id, dir, name, state, p, row, seconds, error, kind, peak }, by number. A run that
 --- was under way when its sweep was killed is "unfinished".
 function M.results(out)
@@ -17,7 +22,7 @@ function M.results(out)
     if c then
       local age = select(3, core.file_about(r.dir .. "/status")) or 0
       list[#list + 1] = { number = r.number, id = r.id, dir = r.dir, name = r.name, p = text.read(c.key) or {}, row = c.row or {}, seconds = c.seconds,
-        state = c.state == "running" and age > 30 and "unfinished" or c.state, error = c.error, kind = c.kind, trace = c.trace, peak = c.peak,
+        state = c.state == "running" and (age > 30 or ended(c)) and "unfinished" or c.state, error = c.error, kind = c.kind, trace = c.trace, peak = c.peak,
         attempt = c.attempt, device = c.device, started = c.started, finished = c.finished }
     end
   end
@@ -104,8 +109,21 @@ end
 -- Characters of UTF-8 take a column each.
 local function width(s) return #(s:gsub("[\128-\191]", "")) end
 
---- Lines of aligned cells under a head; numbers to the right.
-function M.aligned(head, lines)
+-- The columns of a table that is wider than the terminal, in groups that fit, the first column in each.
+local function groups(w, most)
+  local out, used = {}, math.huge
+  for j = 2, #w do
+    if most and used + 2 + w[j] > most then
+      out[#out + 1], used = { 1 }, w[1]
+    elseif #out == 0 then out[1], used = { 1 }, w[1] end
+    table.insert(out[#out], j)
+    used = used + 2 + w[j]
+  end
+  return #out > 0 and out or { { 1 } }
+end
+
+--- Lines of aligned cells under a head; numbers to the right. most: columns of the terminal, beyond which the table goes on below.
+function M.aligned(head, lines, most)
   local w, right = {}, {}
   for j, h in ipairs(head) do
     w[j], right[j] = width(h), true
@@ -115,39 +133,79 @@ function M.aligned(head, lines)
     end
   end
   local out = {}
-  local function add(l)
+  local function add(l, group)
     local cells = {}
-    for j, c in ipairs(l) do
-      local pad = (" "):rep(w[j] - width(c))
-      cells[j] = right[j] and pad .. c or c .. pad
+    for k, j in ipairs(group) do
+      local pad = (" "):rep(w[j] - width(l[j]))
+      cells[k] = right[j] and pad .. l[j] or l[j] .. pad
     end
     out[#out + 1] = (table.concat(cells, "  "):gsub("%s+$", ""))
   end
-  add(head)
-  for _, l in ipairs(lines) do add(l) end
-  return table.concat(out, "\n")
+  local parts = groups(w, most)
+  for i, group in ipairs(parts) do
+    if i > 1 then out[#out + 1] = "" end
+    add(head, group)
+    for _, l in ipairs(lines) do add(l, group) end
+  end
+  return table.concat(out, "\n"), #parts
 end
 
-function M.text(list, columns, sort)
-  if sort then list = M.sorted("sweep:table", list, sort) end
-  local head = columns
-  if head then for _, c in ipairs(head) do need_column("sweep:table", list, c) end
-  else
-    local params, rows = M.columns(list)
-    head = { "run" }
-    for _, k in ipairs(params) do head[#head + 1] = k end
-    for _, k in ipairs(rows) do head[#head + 1] = k end
-    head[#head + 1], head[#head + 2] = "seconds", "state"
+-- On a terminal a cell has at most so many characters; files have all of them.
+local CELL = 32
+local function short(s, most)
+  if not most or width(s) <= CELL then return s end
+  local n, at = 0, 1
+  while n < CELL - 3 do
+    at, n = at + #s:match("^[%z\1-\127\192-\255][\128-\191]*", at), n + 1
   end
+  return s:sub(1, at - 1) .. "..."
+end
+
+local function cells(list, head, most)
   local lines = {}
   for i, r in ipairs(list) do
     lines[i] = {}
     for j, k in ipairs(head) do
       local v = value(r, k)
-      lines[i][j] = k == "seconds" and v and ("%.3g"):format(v) or cell(v)
+      lines[i][j] = k == "seconds" and v and ("%.3g"):format(v) or short(cell(v), most)
     end
   end
-  return M.aligned(head, lines)
+  return lines
+end
+
+--- The table. most: columns of the terminal; what is too wide for it says first which parameters are the same for all runs.
+function M.text(list, columns, sort, most)
+  if sort then list = M.sorted("sweep:table", list, sort) end
+  if columns then
+    for _, c in ipairs(columns) do need_column("sweep:table", list, c) end
+    return (M.aligned(columns, cells(list, columns, most), most))
+  end
+  local params, rows = M.columns(list)
+  local function head_of(names)
+    local head = { "run" }
+    for _, k in ipairs(names) do head[#head + 1] = k end
+    for _, k in ipairs(rows) do head[#head + 1] = k end
+    head[#head + 1], head[#head + 2] = "seconds", "state"
+    return head
+  end
+  local head = head_of(params)
+  local text, parts = M.aligned(head, cells(list, head, most), most)
+  if parts == 1 or #list < 2 then return text end
+  local differ, seen, same = M.varying(list), {}, {}
+  for _, k in ipairs(differ) do seen[k] = true end
+  for _, k in ipairs(params) do if not seen[k] then same[#same + 1] = "  " .. k .. " = " .. cell(list[1].p[k]) end end
+  head = head_of(differ)
+  return (#same > 0 and "for all runs\n" .. table.concat(same, "\n") .. "\n\n" or "") .. (M.aligned(head, cells(list, head, most), most))
+end
+
+--- What a sweep ends with: its table, or the first lines of a long one, the best first.
+function M.summary(list, by, most)
+  local MOST, n = 40, #list
+  if n <= MOST then return M.text(list, nil, nil, most) end
+  local ok, sorted = pcall(M.sorted, "sweep:table", list, by or "run")
+  local first = {}
+  for i = 1, MOST / 2 do first[i] = (ok and sorted or list)[i] end
+  return ("%s\n... %d of %d runs, %s; moho sweep table DIR shows all"):format(M.text(first, nil, nil, most), #first, n, ok and by and "the best" or "the first")
 end
 
 local function quoted(s)
@@ -186,6 +244,19 @@ function M.csv(list)
   return table.concat(out, "\n") .. "\n"
 end
 
+-- A run in words: its folder, parameters, results.
+local Best = { __tostring = function(r)
+  local params, rows = M.columns{ r }
+  local lines, w = { ("run %d, %s"):format(r.number, r.dir) }, 0
+  for _, names in ipairs{ params, rows } do for _, k in ipairs(names) do w = math.max(w, width(k)) end end
+  for i, names in ipairs{ params, rows } do
+    for j, k in ipairs(names) do
+      lines[#lines + 1] = ("%-10s  %s%s  %s"):format(j > 1 and "" or i == 1 and "parameters" or "results", k, (" "):rep(w - width(k)), exact(value(r, k)))
+    end
+  end
+  return table.concat(lines, "\n")
+end }
+
 function M.best(list, by)
   if not by then schema.fail("sweep:best", "best by what? give the name of a result (-NAME: the largest), or minimize = to the sweep") end
   local largest = by:sub(1, 1) == "-"
@@ -197,10 +268,10 @@ function M.best(list, by)
     if v and v == v and (not at or (largest and v > at or not largest and v < at)) then best, at = r, v end
   end
   if not best then schema.fail("sweep:best", "no run that is done has a number '%s'", name) end
-  return best
+  return setmetatable(best, Best)
 end
 
-function M.pivot(list, down, across, name)
+function M.pivot(list, down, across, name, most)
   for _, k in ipairs{ down, across, name } do need_column("sweep:pivot", list, k) end
   local function axis(k)
     local seen, vs = {}, {}
@@ -229,7 +300,7 @@ function M.pivot(list, down, across, name)
       values[i][j], lines[i][j + 1] = v or 0 / 0, v and cell(v) or ""
     end
   end
-  return M.aligned(head, lines), { down = ys, across = xs, values = values }
+  return (M.aligned(head, lines, most)), { down = ys, across = xs, values = values }
 end
 
 --- The parameters that differ among runs.
@@ -284,14 +355,14 @@ function M.plan(s, plan)
       estimate = math.max(estimate, bytes)
       l[#l + 1] = ("%.4g MiB"):format(bytes / 2 ^ 20)
     end
-    l[#l + 1] = run.action == "run" and (c and c.state == "running" and "run (unfinished)" or c and "run again" or "run") or
+    l[#l + 1] = run.action == "run" and (c and (c.state == "running" or c.state == "unfinished") and "run (unfinished)" or c and "run again" or "run") or
       run.action == "done" and "skip: done" or run.action == "failed" and "skip: failed (--rerun=failed)" or "skip: not asked for"
     lines[#lines + 1] = l
   end
   local memory = s.estimate and ("memory of a run: at most %.4g MiB by its own estimate"):format(estimate / 2 ^ 20) or
     peak > 0 and ("memory of a run: at most %.4g MiB in the runs that are done"):format(peak / 2 ^ 20) or
     "memory of a run: not known before one is done (memory = function(p) gives an estimate)"
-  return setmetatable({ count = count, plan = plan, text = ("%s\n\n%d points: %d to run, %d done, %d failed, %d not asked for\n%s"):format(M.aligned(head, lines), #plan,
+  return setmetatable({ count = count, plan = plan, text = ("%s\n\n%d points: %d to run, %d done, %d failed, %d not asked for\n%s"):format((M.aligned(head, lines)), #plan,
     count.run, count.done, count.failed, count.left, memory) }, Plan)
 end
 
