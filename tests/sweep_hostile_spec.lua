@@ -163,7 +163,7 @@ describe("sweeps, hostile", function()
     end
     assert.truthy(narrow:find("for all runs\n  file = long/", 1, true) and narrow:find("\n  parameter9 = 1.28571\n", 1, true), narrow)
     assert.is_nil(narrow:find "\nrun[^\n]*parameter1")
-    assert.is_true(widest((tables.pivot(list, "n", "k", "seventh", 12))) <= 12)
+    assert.is_true(widest((tables.pivot(list, "n", "k", "seventh", 18))) <= 18)
     assert.truthy(tostring(tables.best(list, "y")):find("results     iterations  7\n", 1, true), tostring(tables.best(list, "y")))
     -- more than forty
     script("long.lua", [[return sweep{ space = { n = sweep.range(1, 41) }, maximize = "y", run = function(p) return { y = p.n } end }]])
