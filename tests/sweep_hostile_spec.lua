@@ -177,6 +177,9 @@ describe("sweeps, hostile", function()
     local code, _, err = run{ "sweep", "opt.lua", "--set", "niter=7", "--set=kind=full", "--set=a=3,4", "--progress=none" }
     assert.equal(0, code, err)
     assert.same({ kind = "full", y = 28 }, by("runs/opt", "a")[4].row)
+    local about = require("moho.sweep_folder").record(dir .. "/runs/opt/sweep")
+    assert.same({ "niter=7", "kind=full", "a=3,4" }, about.sets)
+    assert.truthy(about.versions:find("LuaJIT", 1, true) and about.versions:find("HDF5", 1, true), about.versions)
     for _, c in ipairs{ { 1, "no parameter 'nitre'", "--set=nitre=7" }, { 2, "expected one of half,full", "--set=kind=third" }, { 2, "expected a number", "--set=niter=x" },
       { 2, "no run of this sweep has such a number", "--only=99", "--out=other" }, { 1, "the name of a folder, got an empty one", "--out=" } } do
       code, _, err = run{ "sweep", "opt.lua", unpack(c, 3) }

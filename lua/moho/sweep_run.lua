@@ -1,6 +1,7 @@
 -- The parent of a sweep: hands runs to workers, hears them, keeps the records. It touches no device. Alone it writes the
 -- folder's records; a worker writes result.h5 of its run.
 local core = require "moho.core"
+local host = require "moho.host"
 local schema = require "moho.schema"
 local text = require "moho.sweep_text"
 local folder = require "moho.sweep_folder"
@@ -357,7 +358,8 @@ function M.run(s, o)
   slots(r, o)
   r.progress = progress.new{ form = o.progress or "auto", total = r.queue:total(), workers = r.workers, best = s:best_teller() }
   if r.queue:kept() > 0 then r.progress:note("%d of %d runs are done already", r.queue:kept(), #s.list) end
-  folder.put_record(s.out .. "/sweep", { name = s.name, script = s.file, seed = s.seed, names = s.names, minimize = s.minimize, maximize = s.maximize, moho = core.version })
+  folder.put_record(s.out .. "/sweep", { name = s.name, script = s.file, seed = s.seed, names = s.names, minimize = s.minimize, maximize = s.maximize, moho = core.version,
+    versions = host.versions(), arguments = s.args, sets = s.sets })
   folder.put(s.out .. "/script.lua", folder.slurp(s.file) or "")
   core.process_guard(true)
   local ok, e = xpcall(function() while turn(r) do end end, function(e) return type(e) == "string" and schema.debug and debug.traceback(e) or e end)
