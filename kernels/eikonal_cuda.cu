@@ -1,14 +1,16 @@
 /* The eikonal solver on CUDA: as on the CPU, tile by tile, and compiled without fused multiply-adds, so that the bits are the same.
 
    A block sweeps one tile of one position in shared memory, a thread for each line along z. Lines start one step after another, so
-   that in every step a diagonal of the tile is worked on. A launch does one diagonal of tiles for all positions of a batch, where any
+   that in every step a diagonal of the tile is worked on. Nodes are flagged when one that they depend on changes, as on the CPU: others
+   are passed over, and a tile without any is not even brought. A launch does one diagonal of tiles for all positions of a batch, where any
    position's window has some; tiles that need no sweep end at once. The host looks after each sweep whether any is left. */
 #include <math.h>
 #include <string.h>
+#include <cuda_pipeline_primitives.h>
 #include "cuda_host.h"
 #include "eikonal_formula.h"
 
-enum { HALO = EIK_REACH, THREADS = 256 };
+enum { HALO = EIK_REACH, THREADS = 256, TODO = 1 << 15 };   /* TODO: beside a node's stencil, it is to be computed */
 static constexpr size_t BATCH = (size_t)4 << 30;      /* bytes of positions that are solved together, if one takes less */
 static constexpr int64_t MOST = 32768;                /* of them: a grid's second size                                  */
 
@@ -21,7 +23,7 @@ struct batch {
   const double *slow2;
   const moho_eikonal_source *source;
   double *tau;                          /* (n, nodes)                                        */
-  uint16_t *stencil;                    /* (n, nodes)                                        */
+  uint16_t *stencil;                    /* (n, nodes), with TODO                             */
   uint8_t *dirty;                       /* (n, tiles)                                        */
   unsigned long long *change;           /* (n): largest relative change of a sweep, a double's bits */
   int *pending;                         /* (n + 1): whether tiles are left, and whether any position has some */
@@ -53,101 +55,273 @@ static size_t cuda_eikonal_work(const moho_eikonal_grid *g, int64_t n)
 
 /* ---- a tile ------------------------------------------------------------------------------------- */
 
+/* Nodes of a tile and HALO around it; a thread has every LINES-th of them to bring and to take back, side by side along z. Corners of
+   the surroundings are in no stencil. */
 template <int ND> struct shape {
   static constexpr int Y = ND == 3 ? MOHO_EIKONAL_Y3 : 1, X = ND == 3 ? MOHO_EIKONAL_X3 : MOHO_EIKONAL_X2,
                        Z = ND == 3 ? MOHO_EIKONAL_Z3 : MOHO_EIKONAL_Z2;
-  static constexpr int HY = ND == 3 ? HALO : 0, W = Z + 2 * HALO, H = X + 2 * HALO, D = Y + 2 * HY;
-  static constexpr int LINES = Y * X, STEPS = Z + Y - 1 + X - 1;
+  static constexpr int HY = ND == 3 ? HALO : 0, W = Z + 2 * HALO, H = X + 2 * HALO, D = Y + 2 * HY, ROOM = D * H * W;
+  static constexpr int LINES = Y * X, STEPS = Z + Y - 1 + X - 1, ROWS = LINES / Z;
+  static constexpr int INNER = Y * X / ROWS, SIDES = (Y + (ND == 3 ? X : 0)) * 2 * HALO / ROWS, OUTER = SIDES + 2 * HALO;
 };
 
-__device__ static bool in_box(const moho_eikonal_source &s, int64_t y, int64_t x, int64_t z)
-{
-  return z >= s.first[2] && z < s.first[2] + s.count[2] && x >= s.first[1] && x < s.first[1] + s.count[1] && y >= s.first[0] &&
-         y < s.first[0] + s.count[0];
-}
+/* A tile in shared memory. Slowness beside it is not asked for, stencils are by the second stage only. */
+template <int ND, bool SECOND> struct room {
+  using S = shape<ND>;
+  double tau[S::ROOM], slow2[S::LINES * S::Z];
+  uint16_t stencil[SECOND ? S::ROOM : 1];
+  uint8_t todo[S::ROOM];                /* nodes to be computed, around the tile those that are told */
+};
 
-/* The tile with its surroundings into shared memory, or the tile back. Nodes outside the grid are unset. */
-template <int ND> __device__ static void load(const batch &b, const double *tau, const int64_t lo[3], double *t)
+struct extent {
+  int64_t lo[3], step[3], origin;       /* the first node; to the next one along an axis; its place */
+  int from[3], to[3], hi[3];            /* the grid's nodes that the tile sees, and the tile's: counted from the first */
+};
+
+struct node { int y, x, z; };
+
+template <int ND> __device__ static int in_room(node k)
 {
   using S = shape<ND>;
-  for (int i = threadIdx.x; i < S::D * S::H * S::W; i += S::LINES) {
-    int64_t z = lo[2] - HALO + i % S::W, x = lo[1] - HALO + i / S::W % S::H, y = lo[0] - S::HY + i / (S::W * S::H);
-    bool in = z >= 0 && z < b.g.n[2] && x >= 0 && x < b.g.n[1] && y >= 0 && y < b.g.n[0];
-    t[i] = in ? tau[(y * b.g.n[1] + x) * b.g.n[2] + z] : EIK_UNSET;
+  return ((k.y + S::HY) * S::H + k.x + HALO) * S::W + k.z + HALO;
+}
+
+__device__ static bool in_grid(const extent &e, node k)
+{
+  return k.y >= e.from[0] && k.y < e.to[0] && k.x >= e.from[1] && k.x < e.to[1] && k.z >= e.from[2] && k.z < e.to[2];
+}
+
+__device__ static int64_t place(const extent &e, node k) { return e.origin + k.y * e.step[0] + k.x * e.step[1] + k.z; }
+
+/* A thread's i-th node of the tile. */
+template <int ND> __device__ static node inner(int i)
+{
+  using S = shape<ND>;
+  int row = i * S::ROWS + (int)threadIdx.x / S::Z;
+  return { row / S::X, row % S::X, (int)threadIdx.x % S::Z };
+}
+
+/* Coordinate i of those outside 0 .. n - 1. */
+__device__ static int outside(int i, int n) { return i < HALO ? i - HALO : n + i - HALO; }
+
+/* The same of the nodes around the tile: along x, along y, then along z. */
+template <int ND> __device__ static node outer(int i)
+{
+  using S = shape<ND>;
+  enum { EDGES = 2 * HALO };
+  if (i >= S::SIDES) {
+    int line = (i - S::SIDES) * (S::LINES / EDGES) + (int)threadIdx.x / EDGES;
+    return { line / S::X, line % S::X, outside((int)threadIdx.x % EDGES, S::Z) };
   }
+  int row = i * S::ROWS + (int)threadIdx.x / S::Z, z = (int)threadIdx.x % S::Z;
+  if (row < S::Y * EDGES) return { row / EDGES, outside(row % EDGES, S::X), z };
+  return { outside(row % EDGES, S::Y), row / EDGES - S::Y, z };
+}
+
+template <int ND> __device__ static extent extent_of(const batch &b, const int64_t at[3])
+{
+  using S = shape<ND>;
+  const int size[3] = { S::Y, S::X, S::Z };
+  extent e;
+  e.step[0] = b.g.n[1] * b.g.n[2], e.step[1] = b.g.n[2], e.step[2] = 1, e.origin = 0;
+  for (int i = 0; i < 3; i++) {
+    e.lo[i] = at[i] * size[i], e.origin += e.lo[i] * e.step[i];
+    int64_t left = b.g.n[i] - e.lo[i];
+    e.from[i] = at[i] ? -HALO : 0;
+    e.to[i] = (int)(left < size[i] + HALO ? left : size[i] + HALO);
+    e.hi[i] = min(e.to[i], size[i]);
+  }
+  return e;
+}
+
+/* Which nodes of the tile are to be computed, and, with SECOND, their stencils; whether this sweep computes any. */
+template <int ND, bool SECOND> __device__ static bool bring_flags(const extent &e, const uint16_t *stencil, int64_t sweep, room<ND, SECOND> &r)
+{
+  using S = shape<ND>;
+  uint16_t v[S::INNER];
+  bool any = false;
+#pragma unroll
+  for (int i = 0; i < S::INNER; i++) {
+    const node k = inner<ND>(i);
+    v[i] = in_grid(e, k) ? stencil[place(e, k)] : 0;
+  }
+#pragma unroll
+  for (int i = 0; i < S::INNER; i++) {
+    const int at = in_room<ND>(inner<ND>(i)), bits = v[i] & ~TODO;
+    const bool todo = v[i] & TODO;
+    r.todo[at] = todo;
+    if (SECOND) r.stencil[at] = (uint16_t)bits;
+    any = any || (todo && !(SECOND && EIK_AGAINST(ND, bits, sweep)));
+  }
+  return __syncthreads_or(any);
+}
+
+/* All else, on its way side by side. Nodes outside the grid are unset. */
+template <int ND, bool SECOND> __device__ static void bring(const batch &b, const extent &e, const double *tau, const uint16_t *stencil, room<ND, SECOND> &r)
+{
+  using S = shape<ND>;
+  uint16_t v[S::OUTER];
+  auto bring_tau = [&](node k) {
+    double *to = r.tau + in_room<ND>(k);
+    if (in_grid(e, k)) __pipeline_memcpy_async(to, tau + place(e, k), sizeof *to);
+    else *to = EIK_UNSET;
+  };
+#pragma unroll
+  for (int i = 0; i < S::OUTER; i++) {
+    const node k = outer<ND>(i);
+    v[i] = SECOND && in_grid(e, k) ? stencil[place(e, k)] & ~TODO : 0;
+  }
+#pragma unroll 4
+  for (int i = 0; i < S::INNER; i++) {
+    const node k = inner<ND>(i);
+    bring_tau(k);
+    if (in_grid(e, k)) __pipeline_memcpy_async(r.slow2 + i * S::LINES + threadIdx.x, b.slow2 + place(e, k), sizeof *r.slow2);
+  }
+#pragma unroll
+  for (int i = 0; i < S::OUTER; i++) {
+    const node k = outer<ND>(i);
+    bring_tau(k);
+    r.todo[in_room<ND>(k)] = 0;
+    if (SECOND) r.stencil[in_room<ND>(k)] = v[i];
+  }
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
   __syncthreads();
 }
 
-template <int ND> __device__ static void store(const batch &b, double *tau, const int64_t lo[3], const double *t)
+/* The tile back, and nodes around it told. Tiles that are swept at the same time may tell the same one, by the same bits. */
+template <int ND, bool SECOND> __device__ static void leave(const extent &e, double *tau, uint16_t *stencil, const room<ND, SECOND> &r, bool changed)
 {
   using S = shape<ND>;
-  __syncthreads();
-  for (int i = threadIdx.x; i < S::Y * S::X * S::Z; i += S::LINES) {
-    int kz = i % S::Z, kx = i / S::Z % S::X, ky = i / (S::Z * S::X);
-    int64_t z = lo[2] + kz, x = lo[1] + kx, y = lo[0] + ky;
-    if (z < b.g.n[2] && x < b.g.n[1] && y < b.g.n[0])
-      tau[(y * b.g.n[1] + x) * b.g.n[2] + z] = t[((ky + S::HY) * S::H + kx + HALO) * S::W + kz + HALO];
+  auto bits = [&](int at) { return (uint16_t)((SECOND ? r.stencil[at] : 0) | (r.todo[at] ? TODO : 0)); };
+#pragma unroll 4
+  for (int i = 0; i < S::INNER; i++) {
+    const node k = inner<ND>(i);
+    const int at = in_room<ND>(k);
+    if (!in_grid(e, k)) continue;
+    stencil[place(e, k)] = bits(at);
+    if (changed) tau[place(e, k)] = r.tau[at];
   }
+  if (!changed) return;
+#pragma unroll 4
+  for (int i = 0; i < S::OUTER; i++) {
+    const node k = outer<ND>(i);
+    const int at = in_room<ND>(k);
+    if (r.todo[at] && in_grid(e, k)) stencil[place(e, k)] = bits(at);
+  }
+}
+
+/* Tells the neighbours that can come earlier by a node's new time: as mark_later of the CPU. */
+template <int ND> __device__ static void mark_later(const double *h, const eik_node &at, double now, const double *tau, uint8_t *todo, const int64_t *step)
+{
+#pragma unroll
+  for (int i = 3 - ND; i < 3; i++)
+#pragma unroll
+    for (int k = -1; k <= 1; k += 2) {
+      double x = k * at.x[i], r2 = at.r2 + h[i] * (h[i] + 2 * x);
+      if (r2 * now < (r2 + h[i] * (x + h[i])) * tau[k * step[i]]) todo[k * step[i]] = 1;
+    }
+}
+
+/* Neighbours whose stencil has the node, by bits, and telling them: as mark_children of the CPU. */
+template <int ND> __device__ static int children_of(const uint16_t *stencil, const int64_t *step)
+{
+  int all = 0, bit = 1;
+#pragma unroll
+  for (int i = 3 - ND; i < 3; i++)
+#pragma unroll
+    for (int k = 1; k <= HALO; k++) {
+      const int up = (k > 1 ? EIK_SECOND : EIK_USED) << (EIK_BITS * i), side = EIK_HIGHER << (EIK_BITS * i);
+      const int lower = stencil[-k * step[i]], upper = stencil[k * step[i]];
+      if ((lower & (up | side)) == (up | side)) all |= bit;
+      if ((upper & (up | side)) == up) all |= bit << 1;
+      bit <<= 2;
+    }
+  return all;
+}
+
+template <int ND> __device__ static void mark_children(int children, uint8_t *todo, const int64_t *step)
+{
+  int bit = 1;
+#pragma unroll
+  for (int i = 3 - ND; i < 3; i++)
+#pragma unroll
+    for (int k = 1; k <= HALO; k++) {
+      if (children & bit) todo[-k * step[i]] = 1;
+      if (children & bit << 1) todo[k * step[i]] = 1;
+      bit <<= 2;
+    }
 }
 
 /* As in sweep_tile of the CPU: what changed, in bits, and by how much. */
 template <int ND, bool SECOND>
-__device__ static int sweep_tile(const batch &b, const moho_eikonal_source &src, const double *slow2, uint16_t *stencil, int64_t sweep,
-                                 const int64_t lo[3], double *t, double *change)
+__device__ static int sweep_tile(const batch &b, const moho_eikonal_source &src, int64_t sweep, const extent &e, room<ND, SECOND> &r, double *change)
 {
   using S = shape<ND>;
   const int64_t step[3] = { S::H * S::W, S::W, 1 };
   const double scale = 1 / (src.slow * src.slow), least = sqrt(b.slowest2 * scale), tol = b.tol[SECOND];
-  int hi[3], bz = eik_backward(sweep, 2), changed = 0, zlo = S::Z, zhi = -1;
-  for (int i = 0; i < 3; i++) {
-    int64_t left = b.g.n[i] - lo[i], size = b.tiles.size[i];
-    hi[i] = (int)(left < size ? left : size);
-  }
-  int j = threadIdx.x / S::X, k = threadIdx.x % S::X;          /* of the line, in the order of the sweep */
-  bool mine = j < hi[0] && k < hi[1];
-  int ky = eik_backward(sweep, 0) ? hi[0] - 1 - j : j, kx = eik_backward(sweep, 1) ? hi[1] - 1 - k : k;
-  int64_t y = lo[0] + ky, x = lo[1] + kx, row = (y * b.g.n[1] + x) * b.g.n[2] + lo[2];
-  double *line = t + ((ky + S::HY) * S::H + kx + HALO) * S::W + HALO;
-  eik_node at;
-  at.x[0] = ND == 3 ? (double)y * b.g.d[0] + (b.g.o[0] - src.at[0]) : 0;
-  at.x[1] = (double)x * b.g.d[1] + (b.g.o[1] - src.at[1]);
-  double across = at.x[0] * at.x[0] + at.x[1] * at.x[1], shift = b.g.o[2] - src.at[2];
-  auto place = [&](int l) { return bz ? hi[2] - 1 - l : l; };
-  /* what comes from global memory is asked for a step ahead */
-  double next = 0;
-  int next_own = 0;
-  if (mine && threadIdx.x == 0) next = slow2[row + place(0)], next_own = SECOND ? stencil[row + place(0)] : 0;
+  const int back = eik_backward(sweep, 2);
+  int zlo = S::Z, zhi = -1;
+  double by = 0, of = 1;                /* the largest change is by / of                     */
+  const int j = threadIdx.x / S::X, k = threadIdx.x % S::X;          /* of the line, in the order of the sweep */
+  const bool mine = j < e.hi[0] && k < e.hi[1];
+  const int ky = eik_backward(sweep, 0) ? e.hi[0] - 1 - j : j, kx = eik_backward(sweep, 1) ? e.hi[1] - 1 - k : k;
+  const int64_t y = e.lo[0] + ky, x = e.lo[1] + kx;
+  const int line = in_room<ND>({ ky, kx, 0 });
+  const double *slow2 = r.slow2 + (ky * S::X + kx) * S::Z;
+  /* where the line goes through the nodes that are given */
+  const bool given = y >= src.first[0] && y < src.first[0] + src.count[0] && x >= src.first[1] && x < src.first[1] + src.count[1];
+  const int64_t given_from = src.first[2] - e.lo[2], given_to = given ? given_from + src.count[2] : given_from;
+  eik_node at, ahead;
+  at.x[0] = ahead.x[0] = ND == 3 ? (double)y * b.g.d[0] + (b.g.o[0] - src.at[0]) : 0;
+  at.x[1] = ahead.x[1] = (double)x * b.g.d[1] + (b.g.o[1] - src.at[1]);
+  const double across = at.x[0] * at.x[0] + at.x[1] * at.x[1], shift = b.g.o[2] - src.at[2];
+  auto place = [&](int l) { return back ? e.hi[2] - 1 - l : l; };
+  /* where a node is does not depend on others: it is known a step ahead */
+  auto look = [&](int l, eik_node *n) {
+    const int kz = place(l);
+    n->x[2] = (double)(e.lo[2] + kz) * b.g.d[2] + shift;
+    n->r2 = across + n->x[2] * n->x[2];
+    n->f = (mine && l >= 0 && l < e.hi[2] ? slow2[kz] : 1) * scale * n->r2;
+  };
+  look(-j - k, &ahead);
   for (int i = 0; i < S::STEPS; i++) {
-    int l = i - j - k, own = next_own;
-    bool on = mine && l >= 0 && l < hi[2];
-    double s2 = next;
-    if (mine && l + 1 >= 0 && l + 1 < hi[2]) next = slow2[row + place(l + 1)], next_own = SECOND ? stencil[row + place(l + 1)] : 0;
-    int kz = place(l);
-    if (on && !in_box(src, y, x, lo[2] + kz) && (!SECOND || !EIK_AGAINST(ND, own, sweep))) {
-      at.x[2] = (double)(lo[2] + kz) * b.g.d[2] + shift;
-      at.r2 = across + at.x[2] * at.x[2];
-      at.f = s2 * scale * at.r2;
-      double old = line[kz], now;
-      if (SECOND) {
-        int after = own;
-        now = eik_more(eik_second(ND, 1, &at, b.g.d, b.ih, line + kz, step, &after), least);
-        if (after != own) stencil[row + kz] = (uint16_t)after;
-      } else now = eik_less(eik_first(ND, 1, &at, b.g.d, b.ih, line + kz, step, NULL), old);
-      double by = fabs(now - old);
-      if (by > tol * now) {
-        line[kz] = now;
-        *change = eik_more(*change, by / now);
-        zlo = min(zlo, kz), zhi = max(zhi, kz);
+    const int l = i - j - k, kz = place(l), p = line + kz;
+    int own = 0;
+    bool on = mine && l >= 0 && l < e.hi[2] && r.todo[p];
+    if (SECOND && on) own = r.stencil[p], on = !EIK_AGAINST(ND, own, sweep);
+    at = ahead;
+    look(l + 1, &ahead);
+    if (on) {
+      r.todo[p] = 0;
+      if (kz < given_from || kz >= given_to) {
+        const double old = r.tau[p];
+        double now;
+        int after = own, children = 0;
+        if (SECOND) {
+          children = children_of<ND>(r.stencil + p, step);
+          now = eik_more(eik_second(ND, 1, &at, b.g.d, b.ih, r.tau + p, step, &after), least);
+          if (after != own) r.stencil[p] = (uint16_t)after;
+        } else now = eik_less(eik_first(ND, 1, &at, b.g.d, b.ih, r.tau + p, step, NULL), old);
+        const double differs = fabs(now - old);
+        if (differs > tol * now) {
+          r.tau[p] = now;
+          if (SECOND) mark_children<ND>(children, r.todo + p, step);
+          else mark_later<ND>(b.g.d, at, now, r.tau + p, r.todo + p, step);
+          if (differs * of > by * now) by = differs, of = now;
+          zlo = min(zlo, kz), zhi = max(zhi, kz);
+        }
       }
     }
     if (S::LINES > 32) __syncthreads();
     else __syncwarp();
   }
   if (zhi < 0) return 0;
-  changed = 64;
-  if (ND == 3) changed |= (ky < HALO ? 1 : 0) | (ky >= hi[0] - HALO ? 2 : 0);
-  changed |= (kx < HALO ? 4 : 0) | (kx >= hi[1] - HALO ? 8 : 0);
-  return changed | (zlo < HALO ? 16 : 0) | (zhi >= hi[2] - HALO ? 32 : 0);
+  *change = by / of;
+  int changed = 64;
+  if (ND == 3) changed |= (ky < HALO ? 1 : 0) | (ky >= e.hi[0] - HALO ? 2 : 0);
+  changed |= (kx < HALO ? 4 : 0) | (kx >= e.hi[1] - HALO ? 8 : 0);
+  return changed | (zlo < HALO ? 16 : 0) | (zhi >= e.hi[2] - HALO ? 32 : 0);
 }
 
 /* Whether the window goes over the tile. */
@@ -161,26 +335,29 @@ __device__ static bool within(const batch &b, int64_t pos, int64_t reach, const 
 /* A diagonal of tiles: blocks along x are the tiles with the first two coordinates free, along y the positions. */
 template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINES) sweep_kernel(batch b, int64_t reach, int64_t sweep, int64_t diagonal)
 {
-  using S = shape<ND>;
-  __shared__ double t[S::D * S::H * S::W];
+  __shared__ room<ND, SECOND> r;
   __shared__ int all;
   __shared__ unsigned long long most;
   int64_t at[3];
   if (!eik_tile_at(&b.tiles, sweep, diagonal, blockIdx.x, at)) return;
   const int64_t *count = b.tiles.count, jump[3] = { count[1] * count[2], count[2], 1 };
-  const int64_t tile = at[0] * jump[0] + at[1] * jump[1] + at[2], pos = blockIdx.y, lo[3] = { at[0] * S::Y, at[1] * S::X, at[2] * S::Z };
+  const int64_t tile = at[0] * jump[0] + at[1] * jump[1] + at[2], pos = blockIdx.y;
   uint8_t *dirty = b.dirty + pos * b.tiles.n + tile;
   if (!*dirty || !within(b, pos, reach, at)) return;
-  if (threadIdx.x == 0) all = 0, most = 0;
+  const extent e = extent_of<ND>(b, at);
   double *tau = b.tau + pos * b.nodes, change = 0;
-  load<ND>(b, tau, lo, t);
-  int changed = sweep_tile<ND, SECOND>(b, b.source[pos], b.slow2, b.stencil + pos * b.nodes, sweep, lo, t, &change);
-  store<ND>(b, tau, lo, t);
-  if (changed) {
-    atomicOr(&all, changed);
-    atomicMax(&most, (unsigned long long)__double_as_longlong(change));
+  uint16_t *stencil = b.stencil + pos * b.nodes;
+  if (threadIdx.x == 0) all = 0, most = 0;
+  if (bring_flags<ND, SECOND>(e, stencil, sweep, r)) {
+    bring<ND, SECOND>(b, e, tau, stencil, r);
+    int changed = sweep_tile<ND, SECOND>(b, b.source[pos], sweep, e, r, &change);
+    if (changed) {
+      atomicOr(&all, changed);
+      atomicMax(&most, (unsigned long long)__double_as_longlong(change));
+    }
+    __syncthreads();
+    leave<ND, SECOND>(e, tau, stencil, r, all != 0);
   }
-  __syncthreads();
   if (threadIdx.x) return;
   *dirty = all != 0 || (SECOND && !(sweep >> ND));
   if (!all) return;
@@ -196,21 +373,28 @@ template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINE
 __global__ void clear_kernel(batch b)
 {
   int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < b.nodes) b.tau[blockIdx.y * b.nodes + i] = EIK_UNSET;
+  if (i < b.nodes) b.tau[blockIdx.y * b.nodes + i] = EIK_UNSET, b.stencil[blockIdx.y * b.nodes + i] = 0;
   if (i < b.tiles.n) b.dirty[blockIdx.y * b.tiles.n + i] = 0;
 }
 
-/* The nodes around each position, and the tiles that see them. */
+/* The nodes around each position, and the nodes and tiles that see them. */
 __global__ void start_kernel(batch b)
 {
   int64_t pos = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, lo[3], hi[3];
   if (pos >= b.n) return;
   const moho_eikonal_source &s = b.source[pos];
   double *tau = b.tau + pos * b.nodes;
+  uint16_t *stencil = b.stencil + pos * b.nodes;
   uint8_t *dirty = b.dirty + pos * b.tiles.n;
+  const int64_t *n = b.g.n, step[3] = { n[1] * n[2], n[2], 1 };
   for (int64_t i = 0; i < s.count[0] * s.count[1] * s.count[2]; i++) {
-    int64_t z = s.first[2] + i % s.count[2], x = s.first[1] + i / s.count[2] % s.count[1], y = s.first[0] + i / (s.count[1] * s.count[2]);
-    tau[(y * b.g.n[1] + x) * b.g.n[2] + z] = s.tau[i];
+    const int64_t at[3] = { s.first[0] + i / (s.count[1] * s.count[2]), s.first[1] + i / s.count[2] % s.count[1], s.first[2] + i % s.count[2] };
+    const int64_t node = at[0] * step[0] + at[1] * step[1] + at[2];
+    tau[node] = s.tau[i];
+    for (int k = 0; k < 3; k++) {
+      if (at[k] > 0) stencil[node - step[k]] = TODO;
+      if (at[k] + 1 < n[k]) stencil[node + step[k]] = TODO;
+    }
   }
   eik_window(&b.g, &b.tiles, &s, EIK_REACH, lo, hi);
   for (int64_t y = lo[0]; y <= hi[0]; y++)
@@ -225,6 +409,12 @@ __device__ static eik_node node_at(const batch &b, const moho_eikonal_source &s,
   node.r2 = node.x[0] * node.x[0] + node.x[1] * node.x[1] + node.x[2] * node.x[2];
   node.f = b.slow2[(at[0] * b.g.n[1] + at[1]) * b.g.n[2] + at[2]] * (1 / (s.slow * s.slow)) * node.r2;
   return node;
+}
+
+__device__ static bool in_box(const moho_eikonal_source &s, int64_t y, int64_t x, int64_t z)
+{
+  return z >= s.first[2] && z < s.first[2] + s.count[2] && x >= s.first[1] && x < s.first[1] + s.count[1] && y >= s.first[0] &&
+         y < s.first[0] + s.count[0];
 }
 
 template <int ND> __global__ void stencil_kernel(batch b)
@@ -246,7 +436,7 @@ template <int ND> __global__ void stencil_kernel(batch b)
     eik_node node = node_at(b, s, ND, at);
     eik_first(ND, 1, &node, b.g.d, b.ih, around + 8, place, &stencil);
   }
-  b.stencil[pos * b.nodes + i] = (uint16_t)stencil;
+  b.stencil[pos * b.nodes + i] = (uint16_t)(stencil | TODO);
 }
 
 /* A block for each position: whether its window has tiles left. */

@@ -79,12 +79,47 @@ MOHO_FORMULA eik_is eik_either(int nd, const eik_is *is)
   return any;
 }
 
+#ifndef EIK_LANES
+/* Leaves out, before any equation is solved, axes that eik_solve_part would leave out: threads that solve side by side then mostly need one
+   solution, whatever they leave out. E of the axis with the largest b / a is below 0 in the solution if the squares of the others' E, where its
+   own is 0, add up to more than f. The margin is far above rounding: what is close is left to the solution itself. */
+MOHO_FORMULA void eik_drop_late(int nd, int *use, double *a, double *b, double f)
+{
+  double late[3], apart[3][3];          /* f a^2 with the margin; squares of E a, one axis where another's E is 0 */
+  int last[3];
+  EIK_AXES
+  for (int i = 3 - nd; i < 3; i++) {
+    late[i] = (1 + 1e-6) * f * (a[i] * a[i]);
+    EIK_AXES
+    for (int j = 3 - nd; j < 3; j++) apart[i][j] = eik_square(a[i] * b[j] - a[j] * b[i]);
+  }
+  EIK_AXES
+  for (int n = 1; n < nd; n++) {
+    eik_last(nd, use, a, b, last);
+    EIK_AXES
+    for (int i = 3 - nd; i < 3; i++) {
+      double sum = 0;
+      EIK_AXES
+      for (int j = 3 - nd; j < 3; j++)
+        if (j != i) sum += use[j] ? apart[i][j] : 0;
+      last[i] = last[i] && sum > late[i];
+    }
+    EIK_AXES
+    for (int i = 3 - nd; i < 3; i++)
+      if (last[i]) use[i] = 0, a[i] = b[i] = 0;
+  }
+}
+#endif
+
 /* The earliest time on the axes in use or a part of them, which are left in `use`; EIK_UNSET when there is none. E is negative first for
    the axis whose b / a is largest: as long as there is no time with all E >= 0, that one is left out. Sets its a and b to 0. */
 MOHO_FORMULA eik_num eik_solve_part(int nd, eik_is on, eik_is *use, eik_num *a, eik_num *b, eik_num f)
 {
   const eik_num zero = eik_all(0);
   eik_num tau = eik_all(EIK_UNSET);
+#ifndef EIK_LANES
+  eik_drop_late(nd, use, a, b, f);
+#endif
   eik_is left = on & eik_either(nd, use);
   while (eik_any(left)) {
     eik_num t;
