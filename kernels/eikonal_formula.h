@@ -85,29 +85,33 @@ MOHO_FORMULA eik_is eik_either(int nd, const eik_is *is)
    own is 0, add up to more than f. The margin is far above rounding: what is close is left to the solution itself. */
 MOHO_FORMULA void eik_drop_late(int nd, int *use, double *a, double *b, double f)
 {
-  double late[3], apart[3][3];          /* f a^2 with the margin; squares of E a, one axis where another's E is 0 */
-  int last[3];
+  double late[3], apart[3][3];          /* f a^2 with the margin; squares of E a of one axis where another's E is 0 */
+  int after[3][3], last[3];             /* b / a is larger, or equal and the axis is behind, as in eik_last */
   EIK_AXES
   for (int i = 3 - nd; i < 3; i++) {
     late[i] = (1 + 1e-6) * f * (a[i] * a[i]);
     EIK_AXES
-    for (int j = 3 - nd; j < 3; j++) apart[i][j] = eik_square(a[i] * b[j] - a[j] * b[i]);
+    for (int j = 3 - nd; j < 3; j++) {
+      double e = a[i] * b[j] - a[j] * b[i];
+      after[i][j] = j < i ? e <= 0 : e < 0, apart[i][j] = e * e;
+    }
   }
   EIK_AXES
   for (int n = 1; n < nd; n++) {
-    eik_last(nd, use, a, b, last);
     EIK_AXES
     for (int i = 3 - nd; i < 3; i++) {
       double sum = 0;
+      last[i] = use[i];
       EIK_AXES
       for (int j = 3 - nd; j < 3; j++)
-        if (j != i) sum += use[j] ? apart[i][j] : 0;
-      last[i] = last[i] && sum > late[i];
+        if (j != i) last[i] &= (!use[j]) | after[i][j], sum += use[j] ? apart[i][j] : 0;
+      last[i] &= sum > late[i];
     }
     EIK_AXES
-    for (int i = 3 - nd; i < 3; i++)
-      if (last[i]) use[i] = 0, a[i] = b[i] = 0;
+    for (int i = 3 - nd; i < 3; i++) use[i] &= !last[i];
   }
+  EIK_AXES
+  for (int i = 3 - nd; i < 3; i++) a[i] = use[i] ? a[i] : 0, b[i] = use[i] ? b[i] : 0;
 }
 #endif
 

@@ -104,6 +104,7 @@ cuda_sources += %D%/kirchhoff_cuda_panels.cu
 cuda_sources += %D%/kirchhoff_cuda_scale.cu
 EXTRA_DIST += %D%/kirchhoff_cuda.cuh %D%/kirchhoff_cuda_aperture.cuh %D%/kirchhoff_cuda_panels.cuh %D%/kirchhoff_cuda_rows.cuh
 cuda_sources += %D%/eikonal_cuda.cu
+EXTRA_DIST += %D%/eikonal_cuda_tile.cuh
 EXTRA_DIST += %D%/kirchhoff_cuda_walk.cuh %D%/kirchhoff_cuda_weights.cuh %D%/kirchhoff_cuda_ring.cuh
 EXTRA_DIST += %D%/kirchhoff_cuda_sweep.cuh %D%/kirchhoff_cuda_terms.cuh
 cuda_sources += %D%/vec_cuda.cu
