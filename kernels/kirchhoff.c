@@ -130,7 +130,9 @@ static moho_status describe(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
      meet in the same sets of the caches */
   k->ld = (d->nt + 4 * KIR_LANES + 1 + 31) / 32 * 32 + 16;
   k->nvel = d->nvel;
-  k->stored = d->mode != MOHO_KIRCHHOFF_TIME;
+  if (d->tables == MOHO_KIRCHHOFF_COARSE) k->step = d->nodes.step, k->nnode = d->nodes.size;
+  memcpy(k->nodes, d->nodes.n, sizeof k->nodes);
+  k->stored = d->tables == MOHO_KIRCHHOFF_FULL;
   k->slots = omp_get_num_procs() > moho_threads(0) ? omp_get_num_procs() : moho_threads(0);
   size_t side = (size_t)k->nside;
   k->vel = copy(d->vel, (size_t)d->nvel * sizeof *d->vel);
@@ -220,6 +222,85 @@ static moho_status make_tables(moho_ctx *c, moho_kirchhoff *k)
   return MOHO_OK;
 }
 
+/* ---- coarse tables --------------------------------------------------------------------------- */
+
+static size_t coarse_bytes(const moho_kirchhoff *k)
+{
+  return (size_t)(1 + k->parts) * (size_t)k->nnode * (size_t)k->nside * moho_dtype_size(k->type);
+}
+
+static void put(const moho_kirchhoff *k, void *table, int64_t at, double v)
+{
+  if (k->type == MOHO_F32) ((float *)table)[at] = (float)v;
+  else ((double *)table)[at] = v;
+}
+
+/* At a position itself time over distance is that of its neighbours. */
+static double slowness(const moho_kirchhoff *k, const double *time, int64_t side, const int64_t j[3], bool exact)
+{
+  double square = 0, sum = 0;
+  int n = 0;
+  for (int a = 0; a < 3; a++) {
+    int64_t i = j[a] * k->step < k->n[a] ? j[a] * k->step : k->n[a] - 1;
+    double d = k->o[a] + (double)i * k->d[a] - k->pos[a][side];
+    if (a || k->three) square += d * d;
+  }
+  if (sqrt(square) > 1e-6 * k->d[2] || !exact)
+    return time[(j[0] * k->nodes[1] + j[1]) * k->nodes[2] + j[2]] / sqrt(square);
+  for (int a = 0; a < 3; a++)
+    for (int by = -1; by < 2; by += 2) {
+      int64_t q[3] = {j[0], j[1], j[2]};
+      q[a] += by;
+      if (q[a] < 0 || q[a] >= k->nodes[a]) continue;
+      double s = slowness(k, time, side, q, false);
+      if (isfinite(s)) sum += s, n++;
+    }
+  return n ? sum / n : NAN;
+}
+
+/* The nodes' tables: [node][side]. */
+static moho_status make_coarse(moho_ctx *c, moho_kirchhoff *k, const moho_kirchhoff_desc *d)
+{
+  const moho_kirchhoff_nodes *g = &d->nodes;
+  k->table_bytes = coarse_bytes(k);
+  k->own_amp = g->amp != NULL;
+  if (moho_block_new(c, k->table_bytes, &k->memory))
+    return moho_fail_more(MOHO_ENOMEM, "coarse travel times of %" PRId64 " positions at %" PRId64 " nodes take %.1f MiB",
+                          k->nside, k->nnode, (double)k->table_bytes / (1 << 20));
+  const size_t one = k->table_bytes / (size_t)(1 + k->parts);
+  k->slow = k->memory->p;
+  for (int i = 0; i < k->parts; i++) k->leg[i] = (char *)k->memory->p + (size_t)(i + 1) * one;
+#pragma omp parallel for schedule(static)
+  for (int64_t side = 0; side < k->nside; side++)
+    for (int64_t n = 0; n < k->nnode; n++) {
+      const int64_t j[3] = {n / k->nodes[2] / k->nodes[1], n / k->nodes[2] % k->nodes[1], n % k->nodes[2]},
+                    at = side * k->nnode + n;
+      double w[3] = {0}, slopes[3] = {0};
+      put(k, k->slow, n * k->nside + side, slowness(k, g->time + side * k->nnode, side, j, true));
+      if (!k->parts) continue;
+      for (int i = 0; i < 3; i++) slopes[i] = g->slope[i] ? g->slope[i][at] : 0;
+      kir_leg(k->dynamic, k->three, k->angle, k->steps, slopes, g->amp ? g->amp[at] : 1, w);
+      for (int i = 0; i < k->parts; i++) put(k, k->leg[i], n * k->nside + side, w[i]);
+    }
+  return MOHO_OK;
+}
+
+/* Bytes of tables, when no point is unusable: what make_tables and make_coarse take. */
+static size_t cpu_kirchhoff_predict(const moho_ctx *c, const moho_kirchhoff_desc *d)
+{
+  moho_kirchhoff k = {.mode = d->mode, .type = d->type, .vel = (double *)d->vel, .nvel = d->nvel};
+  (void)c;
+  memcpy(k.n, d->n, sizeof k.n), memcpy(k.d, d->d, sizeof k.d);
+  k.nside = d->shared ? d->ns : d->ns + d->nr;
+  k.parts = kir_parts(d->dynamic, d->three, d->angle.on);
+  k.nnode = d->nodes.size;
+  k.lanes = choose_isa(d->type)->lanes;
+  if (d->tables == MOHO_KIRCHHOFF_NONE) return 0;
+  if (d->tables == MOHO_KIRCHHOFF_COARSE) return coarse_bytes(&k);
+  const size_t rows = (size_t)moho_kir_count(&k) * (size_t)k.nside;
+  return rows * ((size_t)k.lanes * moho_dtype_size(k.type) * (size_t)(1 + k.parts) + 8 + (k.parts > 0));
+}
+
 static moho_status cpu_kirchhoff_make(moho_ctx *c, const moho_kirchhoff_desc *d, moho_kirchhoff **plan)
 {
   moho_kirchhoff *k = calloc(1, sizeof *k);
@@ -229,6 +310,10 @@ static moho_status cpu_kirchhoff_make(moho_ctx *c, const moho_kirchhoff_desc *d,
   if (!st) st = moho_kir_traces(k, d);
   if (!st) st = moho_kir_patches(k, false);
   if (!st) st = prepare_apertures(k);
+  for (int l = 0; l < k->lanes && !st; l++)
+    k->lane_q[0][l] = (float)(l / k->p[1] % k->p[0]), k->lane_q[1][l] = (float)(l % k->p[1]),
+    k->lane_q[2][l] = (float)(l / (k->p[0] * k->p[1]));
+  if (!st && k->step) st = make_coarse(c, k, d);
   if (!st) st = survey(k, &rows);
   /* Patches far apart in time: windows of single patches are small enough where those of whole tiles are not. */
   if (!st && rows > KIR_WINDOW / 2) {
@@ -349,8 +434,10 @@ static moho_status cpu_kirchhoff_look(const moho_kirchhoff *k, moho_lane *on, mo
 }
 
 const struct moho_kirchhoff_kernels moho_cpu_kirchhoff = {
+    .fresh = true,
     .make = cpu_kirchhoff_make,
     .part = cpu_kirchhoff_part,
+    .predict = cpu_kirchhoff_predict,
     .free = cpu_kirchhoff_free,
     .table_bytes = cpu_kirchhoff_bytes,
     .ld = cpu_kirchhoff_ld,

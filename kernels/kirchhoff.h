@@ -21,6 +21,19 @@ typedef enum moho_kirchhoff_mode {
   MOHO_KIRCHHOFF_BYOT
 } moho_kirchhoff_mode;
 
+/* Tables of all points; of coarse nodes, from which points are interpolated as they are needed; none, straight rays as
+   they are needed. */
+typedef enum moho_kirchhoff_tables { MOHO_KIRCHHOFF_FULL, MOHO_KIRCHHOFF_COARSE, MOHO_KIRCHHOFF_NONE } moho_kirchhoff_tables;
+
+/* Times at every step-th point of each axis and at its last one, by side: sources, then receivers unless they share a
+   table. Between nodes time over straight distance is linear along each axis. */
+typedef struct moho_kirchhoff_nodes {
+  int64_t step, n[3], size;             /* nodes along y, x, z; of all                            */
+  const double *time;                   /* (sides, nodes)                                         */
+  const double *slope[3];               /* likewise: dT along y, x, z; NULL without weights       */
+  const double *amp;                    /* the user's amplitudes likewise, or NULL                */
+} moho_kirchhoff_nodes;
+
 /* A limit with a taper: weight 1 below min, tapered from there, 0 from max on; hard: 1 up to max. */
 typedef struct moho_kirchhoff_limit {
   bool on, hard;
@@ -42,6 +55,8 @@ typedef struct moho_kirchhoff_desc {
   double t0, dt;
   const double *vel;                    /* 1 value; time mode also nz values, or one a point     */
   int64_t nvel;
+  moho_kirchhoff_tables tables;
+  moho_kirchhoff_nodes nodes;           /* coarse: in place of trav and amp                       */
   const moho_array *trav[2];            /* byot: (points, ns), (points, nr), f32 or f64, on the operator's context */
   bool aperture;                        /* lateral aperture amin .. amax                          */
   double amin, amax;
@@ -61,11 +76,13 @@ typedef struct moho_kirchhoff moho_kirchhoff;   /* tables and what goes with the
 typedef enum moho_kirchhoff_look { MOHO_KIRCHHOFF_TIMES, MOHO_KIRCHHOFF_LEGS } moho_kirchhoff_look;
 
 struct moho_kirchhoff_kernels {
+  bool fresh;                           /* has coarse tables, and none                             */
   moho_status (*make)(moho_ctx *c, const moho_kirchhoff_desc *d, moho_kirchhoff **plan);
   /* Other traces over the tables of `whole`, which must outlive it; whole may be such a part itself. */
   moho_status (*part)(const moho_kirchhoff *whole, int64_t ntraces, const int64_t *isrc, const int64_t *irec,
                       moho_kirchhoff **plan);
   void (*free)(moho_kirchhoff *plan);
+  size_t (*predict)(const moho_ctx *c, const moho_kirchhoff_desc *d);   /* table_bytes, before it is made; NULL: unknown */
   size_t (*table_bytes)(const moho_kirchhoff *plan);      /* 0: times are computed on the fly      */
   int64_t (*ld)(const moho_kirchhoff *plan);              /* elements of a padded row of data      */
   size_t (*work)(const moho_kirchhoff *plan, moho_dir dir);

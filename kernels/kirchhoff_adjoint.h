@@ -8,6 +8,7 @@
 typedef struct adjoint_work {
   kir_rows r;                           /* of the tile, when tables are not kept          */
   kir_geo *geo;
+  kir_mesh *mesh;                       /* with coarse tables                             */
   uint8_t *lit;                         /* receivers that have weights in the tile        */
 } adjoint_work;
 
@@ -15,6 +16,7 @@ static adjoint_work adjoint_scratch(const moho_kirchhoff *k, char **work)
 {
   adjoint_work w = {.lit = NULL};
   w.geo = (kir_geo *)take(work, KIR_TILE * sizeof *w.geo);
+  w.mesh = (kir_mesh *)take(work, k->step ? KIR_TILE * sizeof *w.mesh : 0);
   w.r = k->stored ? k->rows : own_rows(k, KIR_TILE * k->nside, work);
   if (k->parts) w.lit = (uint8_t *)take(work, (size_t)k->nr);
   return w;
@@ -226,7 +228,7 @@ static void find_receivers(tile_sum *q)
     int64_t r0 = q->row + j * k->nside + k->roff;
     q->rel[j] = (const uint32_t *)q->r.rel + r0 * L;
     q->base[j] = q->r.base + r0, q->height[j] = q->r.height + r0;
-    for (int64_t r = 0; k->parts && r < k->nr; r++) lit[r] |= k->rows.lit[r0 + r];
+    for (int64_t r = 0; k->parts && r < k->nr; r++) lit[r] |= q->r.lit[r0 + r];
   }
   for (int j = 0; j < q->n; j++) {
     q->basemin[j] = INT32_MAX, q->basemax[j] = INT32_MIN, q->heightmax[j] = 0;
@@ -314,12 +316,26 @@ static void sum_tile(tile_sum *q)
   for (int64_t s = 0; s < k->ns; s++) {
     if (k->first[s] == k->first[s + 1]) continue;
     bool lit = !k->parts;
-    for (int j = 0; j < q->n && k->parts; j++) lit |= k->rows.lit[q->row + j * k->nside + s];
+    for (int j = 0; j < q->n && k->parts; j++) lit |= q->r.lit[q->row + j * k->nside + s];
     if (!lit) continue;
     if (k->parts || k->aperture)
       sum_runs(q, s, fast_width(q, s));
     else
       sum_traces(q, s, k->first[s], k->first[s + 1], true, fast_width(q, s));
+  }
+}
+
+/* Of all sides; times only of those with weights. */
+static void make_rows(const tile_sum *q)
+{
+  const moho_kirchhoff *k = q->k;
+  const adjoint_work *w = q->w;
+  for (int64_t side = 0; side < k->nside; side++) {
+    bool lit = false;
+    for (int j = 0; j < q->n; j++)
+      lit |= fresh_weights(k, &w->geo[j], &w->mesh[j], q->patch + j, side, &w->r, j * k->nside + side);
+    for (int j = 0; j < q->n && lit; j++)
+      fresh_times(k, &w->geo[j], &w->mesh[j], q->patch + j, side, &w->r, j * k->nside + side);
   }
 }
 
@@ -339,9 +355,9 @@ static void adjoint(const moho_kirchhoff *k, const float *d, double alpha, bool 
       q.box = k->aperture ? &k->box[t] : NULL;
       for (int j = 0; j < q.n; j++) {
         moho_kir_geo(k, q.patch + j, &w.geo[j]);
-        for (int64_t side = 0; !k->stored && side < k->nside; side++)
-          make_row(k, &w.geo[j], q.patch + j, side, &w.r, j * k->nside + side);
+        if (k->step) make_mesh(k, &w.geo[j], q.patch + j, &w.mesh[j]);
       }
+      if (!k->stored) make_rows(&q);
       sum_tile(&q);
       for (int j = 0; j < q.n; j++)
         for (int l = 0; l < L; l++)

@@ -12,8 +12,6 @@ typedef struct seen {
   unsigned some, all;
 } seen;
 
-static const unsigned every = (1u << L) - 1;
-
 /* ---- boxes --------------------------------------------------------------------------------- */
 
 /* Squares of the least and of the largest distance along an axis. */

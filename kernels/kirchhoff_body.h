@@ -5,6 +5,7 @@
 #include "kirchhoff_plan.h"
 #include "kirchhoff_isa.h"
 
+#include "kirchhoff_coarse.h"
 #include "kirchhoff_rows.h"
 #include "kirchhoff_aperture.h"
 
@@ -38,6 +39,8 @@ static kir_rows own_rows(const moho_kirchhoff *k, int64_t n, char **work)
   r.base = (int32_t *)take(work, (size_t)n * 4);
   r.height = (int32_t *)take(work, (size_t)n * 4);
   r.ok = k->masked ? (uint16_t *)take(work, (size_t)n * 2) : NULL;
+  for (int i = 0; i < k->parts; i++) r.w[i] = take(work, (size_t)n * L * unit);
+  if (k->parts) r.lit = (uint8_t *)take(work, (size_t)n);
   return r;
 }
 

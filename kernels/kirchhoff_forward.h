@@ -9,6 +9,7 @@
 typedef struct forward_work {
   kir_rows r;                           /* of the tile, when tables are not kept: KIR_TILE x (L receivers, L sources) */
   kir_geo *geo;
+  kir_mesh *mesh;                       /* with coarse tables                              */
   uint32_t *v;                          /* [point][lane]: the traces' part of the time, from their own start */
   uint32_t *vmin, *vmax, *lo, *hi;      /* [point]: over the lanes; rows of its pair       */
   uint32_t *c;                          /* [point]: the common source's part, less the pair's first row */
@@ -24,6 +25,7 @@ static forward_work forward_scratch(const moho_kirchhoff *k, char **work)
   forward_work w;
   const size_t points = KIR_TILE * L;
   w.geo = (kir_geo *)take(work, KIR_TILE * sizeof *w.geo);
+  w.mesh = (kir_mesh *)take(work, k->step ? KIR_TILE * sizeof *w.mesh : 0);
   w.v = (uint32_t *)take(work, points * L * 4);
   w.vmin = (uint32_t *)take(work, points * 4);
   w.vmax = (uint32_t *)take(work, points * 4);
@@ -57,23 +59,40 @@ typedef struct tile_spread {
   int live[KIR_TILE], nlive;            /* patches that a source's traces see              */
 } tile_spread;
 
-static void find_rows(tile_spread *q)
+/* Rows of the batch's receivers and sources; false: none of its traces has weights here. */
+static bool find_rows(tile_spread *q)
 {
   const moho_kirchhoff *k = q->k;
   const kir_batch *b = q->b;
-  int sources = b->mixed ? b->n : b->nsrc;
+  const forward_work *w = q->w;
+  const int sources = b->mixed ? b->n : b->nsrc;
+  bool from = !k->parts, to = !k->parts;
   for (int a = 0; a < q->n; a++) {
-    int64_t patch = q->patch + a;
-    if (!k->stored) moho_kir_geo(k, patch, &q->w->geo[a]);
+    const int64_t patch = q->patch + a;
+    if (by_vectors(k, patch) && !k->dynamic)
+      frame(k, patch, &w->geo[a]);
+    else if (!k->stored)
+      moho_kir_geo(k, patch, &w->geo[a]);
+    if (k->step) make_mesh(k, &w->geo[a], patch, &w->mesh[a]);
     for (int l = 0; l < b->n; l++) {
       q->ir[a][l] = k->stored ? patch * k->nside + k->roff + b->rec[l] : (a * 2) * L + l;
-      if (!k->stored) make_row(k, &q->w->geo[a], patch, k->roff + b->rec[l], &q->w->r, q->ir[a][l]);
+      if (!k->stored) fresh_weights(k, &w->geo[a], &w->mesh[a], patch, k->roff + b->rec[l], &w->r, q->ir[a][l]);
+      if (k->parts) to |= w->r.lit[q->ir[a][l]];
     }
     for (int l = 0; l < sources; l++) {
       q->is[a][l] = k->stored ? patch * k->nside + b->src[l] : (a * 2 + 1) * L + l;
-      if (!k->stored) make_row(k, &q->w->geo[a], patch, b->src[l], &q->w->r, q->is[a][l]);
+      if (!k->stored) fresh_weights(k, &w->geo[a], &w->mesh[a], patch, b->src[l], &w->r, q->is[a][l]);
+      if (k->parts) from |= w->r.lit[q->is[a][l]];
     }
   }
+  if (!from || !to) return false;
+  for (int a = 0; a < q->n && k->step; a++) {
+    for (int l = 0; l < b->n; l++)
+      fresh_times(k, &w->geo[a], &w->mesh[a], q->patch + a, k->roff + b->rec[l], &w->r, q->ir[a][l]);
+    for (int l = 0; l < sources; l++)
+      fresh_times(k, &w->geo[a], &w->mesh[a], q->patch + a, b->src[l], &w->r, q->is[a][l]);
+  }
+  return true;
 }
 
 /* Tables are read once a batch and come from far: those of the next tile are asked for while this one is worked on, a
@@ -311,7 +330,7 @@ static int weigh(tile_spread *q, int which)
   const int64_t e = q->b->trace[which];
   const unsigned lanes = (1u << q->b->n) - 1;
   if (!(lanes & ~q->in[which].all)) return ALL;
-  for (int a = 0; a < q->n && k->stored && !q->placed; a++) moho_kir_geo(k, q->patch + a, &q->w->geo[a]);
+  for (int a = 0; a < q->n && !q->placed; a++) moho_kir_geo(k, q->patch + a, &q->w->geo[a]);
   q->placed = true;
   q->nlive = 0;
   for (int a = 0; a < q->n; a++) {
@@ -538,7 +557,7 @@ static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool 
         if (k->aperture && !look_at_tile(&q, t)) continue;
         memcpy(w.x, x, (size_t)q.n * L * sizeof *x);
         q.placed = false;
-        find_rows(&q);
+        if (!find_rows(&q)) continue;
         if (k->parts && !transpose_weights(&q)) continue;
         start_lanes(&q);
         if (q.span <= KIR_WINDOW) transpose_lanes(&q);

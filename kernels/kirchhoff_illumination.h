@@ -33,13 +33,15 @@ static void illumination(const moho_kirchhoff *k, const double *e, void *m, char
     char *mine = work + slot * (size_t)omp_get_thread_num();
     kir_rows rows = k->stored ? k->rows : own_rows(k, k->nside, &mine);
     kir_geo geo;
+    kir_mesh mesh;
 #pragma omp for schedule(dynamic, 4)
     for (int64_t p = 0; p < k->npatch; p++) {
       double sum[KIR_LANES] = {0}, w[KIR_LANES];
       sight view = unseen;
       int64_t row = k->stored ? p * k->nside : 0;
       moho_kir_geo(k, p, &geo);
-      for (int64_t side = 0; !k->stored && side < k->nside; side++) make_row(k, &geo, p, side, &rows, side);
+      if (k->step) make_mesh(k, &geo, p, &mesh);
+      for (int64_t side = 0; !k->stored && side < k->nside; side++) fresh_row(k, &geo, &mesh, p, side, &rows, side);
       for (int64_t s = 0; s < k->ns; s++)
         for (int64_t t = k->first[s]; t < k->first[s + 1]; t++) {
           int64_t is = row + s, ir = row + k->roff + k->rec[t];
@@ -63,9 +65,11 @@ static void look_in(const moho_kirchhoff *k, moho_kirchhoff_look what, int64_t s
   kir_rows rows = k->stored ? k->rows : own_rows(k, 1, &work);
   for (int64_t p = 0; p < k->npatch; p++) {
     kir_geo g;
+    kir_mesh mesh;
     const int64_t at = k->stored ? p * k->nside + side : 0;
     moho_kir_geo(k, p, &g);
-    if (!k->stored) make_row(k, &g, p, side, &rows, at);
+    if (k->step) make_mesh(k, &g, p, &mesh);
+    if (!k->stored) fresh_row(k, &g, &mesh, p, side, &rows, at);
     for (int l = 0; l < L; l++) {
       double t, square = 0;
       if (!g.in[l]) continue;

@@ -8,6 +8,7 @@ enum { L = 16 };
 #else
 enum { L = 8 };
 #endif
+static const unsigned every = (1u << L) - 1; /* a bit for each lane */
 #if defined KIR_AVX512 || defined KIR_AVX2
 #include <immintrin.h>
 #endif
@@ -163,6 +164,18 @@ static inline vf f_pick2(vf v, vf w, vu k) { return __builtin_shuffle(v, w, k); 
 #endif
 static inline vu u_swap_pairs(vu v) { return __builtin_shuffle(v, SWAPPED); }
 
+#if defined KIR_AVX512
+static inline float f_lowest(vf v) { return _mm512_reduce_min_ps((__m512)v); }
+static inline uint32_t u_highest(vu v) { return _mm512_reduce_max_epu32((__m512i)v); }
+#else
+static inline float f_lowest(vf v)
+{
+  float a[L], m = v[0];
+  f_store(a, v);
+  for (int l = 1; l < L; l++) m = a[l] < m ? a[l] : m;
+  return m;
+}
+
 static inline uint32_t u_highest(vu v)
 {
   uint32_t a[L], m = 0;
@@ -170,6 +183,7 @@ static inline uint32_t u_highest(vu v)
   for (int l = 0; l < L; l++) m = a[l] > m ? a[l] : m;
   return m;
 }
+#endif
 
 #if defined KIR_AVX512
 /* 16 x 16: pairs and quadruples inside the quarters, then the quarters; each step one instruction without an index

@@ -43,6 +43,12 @@ static void choose_shape(moho_kirchhoff *k)
       }
 }
 
+int64_t moho_kir_count(moho_kirchhoff *k)
+{
+  choose_shape(k);
+  return pieces(k->n[0], k->p[0]) * pieces(k->n[1], k->p[1]) * pieces(k->n[2], k->p[2]);
+}
+
 /* Patches of a tile are neighbours: two along x, two along z. */
 moho_status moho_kir_patches(moho_kirchhoff *k, bool small_tiles)
 {
@@ -92,10 +98,11 @@ static void place(const moho_kirchhoff *k, const int64_t *c, const int q[3], int
   g->y[l] = k->o[0] + (double)i[0] * k->d[0];
   g->x[l] = k->o[1] + (double)i[1] * k->d[1];
   g->z[l] = k->o[2] + (double)i[2] * k->d[2];
+  for (int a = 0; a < 3; a++) g->q[a][l] = (float)(i[a] - c[a]);
   g->row[l] = i[2];
   g->frow[l] = (float)(i[2] + 1);
-  g->fy[l] = (float)(g->y[l] - g->box.lo[0]), g->fx[l] = (float)(g->x[l] - g->box.lo[1]);
-  g->fz[l] = (float)(g->z[l] - g->box.lo[2]);
+  g->fy[l] = g->q[0][l] * (float)k->d[0], g->fx[l] = g->q[1][l] * (float)k->d[1];
+  g->fz[l] = g->q[2][l] * (float)k->d[2];
   g->v[l] = k->nvel ? velocity(k, i[2], g->at[l]) : 0;
   if (k->mode != MOHO_KIRCHHOFF_TIME) return;
   g->deep[l] = fmax(g->v[l] * g->z[l] / 2, g->v[l] * k->d[2] / 2);

@@ -18,6 +18,7 @@ enum {
   KIR_PAD = KIR_WINDOW + KIR_LANES,
   KIR_FRAC = 23, KIR_FRAC64 = 40,
   KIR_SPREAD = 128,  /* samples between a row's times from which on those behind the record are left out */
+  KIR_NODES = 64,    /* coarse nodes around a patch, at most                    */
   KIR_AHEAD = 8,     /* traces ahead whose samples are asked for                */
   KIR_CHUNK = 512    /* terms of a float sum before it is added to the double one    */
 };
@@ -84,11 +85,15 @@ struct moho_kirchhoff {
   kir_ramp lateral_ramp, offset_ramp;
   double *offset_weight;      /* 2-D: [cells][row along z]                              */
   float *offset_quick;        /* the same, readable as vectors                          */
+  float lane_q[3][KIR_LANES]; /* where a lane is in a patch, along y, x, z              */
   uint32_t lane_z[KIR_LANES]; /* row of a patch that a lane is in                       */
   moho_array *amp[2];
   int parts;                            /* numbers of a leg's weight, 0 to 3                      */
   double *cell[2];                      /* of the sides: cells along y and x from the first point */
   bool stored, masked;                  /* tables are kept; some of their points are unusable     */
+  int64_t step, nodes[3], nnode;        /* coarse tables, or 0                                    */
+  void *slow, *leg[3];                  /* float or double [node][side]: time over distance; numbers of legs */
+  bool own_amp;                         /* those have the user's amplitudes                       */
   kir_rows rows;
   size_t table_bytes;
   moho_block *memory;
@@ -108,12 +113,22 @@ typedef struct kir_geo {
   bool in[KIR_LANES];
   double y[KIR_LANES], x[KIR_LANES], z[KIR_LANES];
   double v[KIR_LANES], deep[KIR_LANES]; /* velocity; time mode: v t / 2, at least v dt / 2        */
+  float q[3][KIR_LANES];                /* points along y, x, z from the patch's corner           */
   int64_t row[KIR_LANES];               /* along z                                                */
   float fy[KIR_LANES], fx[KIR_LANES];   /* from the box's first corner                            */
   float fz[KIR_LANES];                  /* likewise; time mode: deep                              */
   float frow[KIR_LANES];                /* row + 1                                                */
   kir_box box;
 } kir_geo;
+
+/* Coarse tables around a patch: its nodes, and their part in each point. */
+typedef struct kir_mesh {
+  int n;
+  int64_t node[KIR_NODES];
+  float w[KIR_NODES][KIR_LANES];
+  float per, half;                      /* samples of a second; half of t[0] in samples           */
+  float scale[KIR_LANES];               /* sqrt(2/v) of dynamic weights                           */
+} kir_mesh;
 
 /* The inner loops, compiled for one instruction set. */
 typedef struct kir_isa {
@@ -145,6 +160,7 @@ extern const kir_isa moho_kir_avx2, moho_kir_avx512;
 void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g);
 moho_status moho_kir_patches(moho_kirchhoff *k, bool small_tiles);
 moho_status moho_kir_boxes(moho_kirchhoff *k);
+int64_t moho_kir_count(moho_kirchhoff *k); /* chooses the patches' shape: how many it gives */
 /* kirchhoff_traces.c */
 moho_status moho_kir_traces(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
 

@@ -12,7 +12,9 @@ static unsigned times(const moho_kirchhoff *k, const kir_geo *g, int64_t side, d
 {
   const double sy = k->pos[0][side], sx = k->pos[1][side], sz = k->pos[2][side], half = k->t0 / 2;
   unsigned ok = 0;
-  if (k->mode == MOHO_KIRCHHOFF_BYOT) {
+  if (k->step) {
+    for (int l = 0; l < L; l++) t[l] = straight(k, g, side, l) * between_nodes(k, k->slow, g->at[l], side);
+  } else if (k->mode == MOHO_KIRCHHOFF_BYOT) {
     bool rec = side >= k->ns;
     for (int l = 0; l < L; l++) t[l] = entry(k->trav[rec], g->at[l], rec ? side - k->roff : side);
   } else if (k->mode == MOHO_KIRCHHOFF_TIME) {
@@ -107,8 +109,10 @@ static void weigh_row(const moho_kirchhoff *k, const kir_geo *g, unsigned ok, in
   for (int l = 0; l < L; l++) {
     int64_t at[3] = {g->at[l] / k->n[2] / k->n[1], g->at[l] / k->n[2] % k->n[1], g->at[l] % k->n[2]};
     double slopes[3], w[3] = {0};
-    for (int i = 0; i < 3; i++) slopes[i] = i || k->three ? slope(k, side, g->v[l], at, i) : 0;
-    if (ok >> l & 1)
+    for (int i = 0; i < 3; i++) slopes[i] = !k->step && (i || k->three) ? slope(k, side, g->v[l], at, i) : 0;
+    if (ok >> l & 1 && k->step)
+      coarse_leg(k, g, side, l, w);
+    else if (ok >> l & 1)
       kir_leg(k->dynamic, k->three, k->angle, k->steps, slopes, k->dynamic ? amplitude(k, g, side, l) : 1, w);
     for (int i = 0; i < k->parts; i++) {
       if (k->type == MOHO_F32)
@@ -136,4 +140,32 @@ static void make_row(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, i
   else row64(t, least, r, at);
   if (r->ok) r->ok[at] = (uint16_t)ok;
   if (k->parts) weigh_row(k, g, ok, side, r, at);
+}
+
+/* Rows that are made as they are needed, in two steps: whether they have weights, with those; then, where coarse tables
+   give them, the times. */
+static inline bool by_vectors(const moho_kirchhoff *k, int64_t patch)
+{
+  return k->step && k->type == MOHO_F32 && !k->bad[patch];
+}
+
+static inline bool fresh_weights(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side,
+                                 const kir_rows *r, int64_t at)
+{
+  if (by_vectors(k, patch)) return !k->parts || coarse_weights(k, g, m, side, r, at);
+  make_row(k, g, patch, side, r, at);
+  return !k->parts || r->lit[at];
+}
+
+static inline void fresh_times(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side,
+                               const kir_rows *r, int64_t at)
+{
+  if (by_vectors(k, patch)) coarse_times(k, g, m, side, r, at);
+}
+
+static void fresh_row(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side,
+                      const kir_rows *r, int64_t at)
+{
+  fresh_weights(k, g, m, patch, side, r, at);
+  fresh_times(k, g, m, patch, side, r, at);
 }

@@ -46,6 +46,7 @@ specs += %D%/eikonal_spec.lua
 specs += %D%/examples_spec.lua
 specs += %D%/kirchhoff_weights_spec.lua
 specs += %D%/kirchhoff_survey_spec.lua
+specs += %D%/kirchhoff_tables_spec.lua
 specs += %D%/lift_spec.lua
 specs += %D%/lanes_spec.lua
 specs += %D%/lag_spec.lua

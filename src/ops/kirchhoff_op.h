@@ -5,6 +5,7 @@
 #include "kirchhoff.h"
 #include "ops/leaf.h"
 #include "ops/survey.h"
+#include "ops/travel_times.h"
 
 typedef struct kirchhoff kirchhoff;
 struct kirchhoff {
@@ -17,7 +18,9 @@ struct kirchhoff {
   bool wavfilter, dynamic;
   double amp_eps; /* init puts the survey's here                     */
   moho_numbers lateral_aperture, aperture, angleaperture;
-  char *aperture_taper;
+  char *aperture_taper, *tables;
+  int64_t table_step;
+  double table_tol;
   /* made by init */
   moho_kirchhoff *plan;
   moho_conv *conv;                      /* NULL: the wavelet is one spike                  */
@@ -27,13 +30,20 @@ struct kirchhoff {
   int64_t ntraces, nt, ni, nsrc, nrec;
   double h[3];                          /* steps along y, x, z                             */
   moho_array *isrc, *irec;              /* of a list of traces, from 0                     */
+  moho_kirchhoff_tables kind;
+  double table_off[2];                  /* coarse tables: 99th percentile and largest error (s) */
   kirchhoff *whole;                     /* of a part: who owns what it shares              */
 };
+
+typedef struct kirchhoff_sample { int64_t point; double t; } kirchhoff_sample;
 
 /* While the operator is made: the description, and the host arrays that it points into. */
 typedef struct kirchhoff_making {
   moho_kirchhoff_desc d;
   moho_array *src, *rec, *isrc, *irec, *vel, *trav[2], *amp[2];
+  bool eikonal;                         /* times are the solver's                          */
+  double *nodes;                        /* coarse tables: what d.nodes points into         */
+  kirchhoff_sample *samples;            /* and times at random points of each position     */
 } kirchhoff_making;
 
 /* ops/kirchhoff_geometry.c: axes, positions, traces, aperture. */
@@ -42,6 +52,12 @@ moho_status moho_kirchhoff_geometry(kirchhoff *k, kirchhoff_making *m);
 moho_status moho_kirchhoff_read_limit(const char *name, const moho_numbers *a, moho_kirchhoff_limit *limit);
 /* ops/kirchhoff_times.c: mode, velocity, tables of times. */
 moho_status moho_kirchhoff_times(kirchhoff *k, kirchhoff_making *m);
+/* The solver's task for the operator's grid. */
+void moho_kirchhoff_job(const kirchhoff *k, const kirchhoff_making *m, moho_eikonal_job *job);
+/* ops/kirchhoff_tables.c: full, coarse or none; the times at coarse nodes; what they are off by once the plan is made. */
+moho_status moho_kirchhoff_read_tables(const kirchhoff *k, kirchhoff_making *m);
+moho_status moho_kirchhoff_coarse(kirchhoff *k, kirchhoff_making *m);
+moho_status moho_kirchhoff_measure(kirchhoff *k, const kirchhoff_making *m, moho_lane *on);
 /* A table (points, n) of the user's for the argument `name`, on the operator's context. */
 moho_status moho_kirchhoff_table(const kirchhoff *k, const char *name, const char *what, moho_array *a, int64_t n,
                                  moho_array **own);

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include "ops/kirchhoff_op.h"
-#include "ops/travel_times.h"
 
 /* ---- mode --------------------------------------------------------------------------- */
 
@@ -96,14 +95,20 @@ static moho_status as_table(const moho_array *time, int64_t n, int64_t ni, moho_
   return st;
 }
 
+void moho_kirchhoff_job(const kirchhoff *k, const kirchhoff_making *m, moho_eikonal_job *job)
+{
+  const moho_kirchhoff_desc *d = &m->d;
+  *job = (moho_eikonal_job){.ctx = k->op.dom_ctx, .g = {.nd = k->y ? 3 : 2}, .vel = moho_array_data(m->vel), .nvel = moho_array_size(m->vel),
+                            .type = MOHO_F64, .tol = MOHO_EIKONAL_TOL, .niter = MOHO_EIKONAL_NITER};
+  memcpy(job->g.n, d->n, sizeof d->n), memcpy(job->g.o, d->o, sizeof d->o), memcpy(job->g.d, d->d, sizeof d->d);
+}
+
 /* In double, whatever the operator's type: the kernels round once, and angles are differences of these. */
 static moho_status make_tables(const kirchhoff *k, kirchhoff_making *m)
 {
   moho_kirchhoff_desc *d = &m->d;
-  moho_eikonal_job job = { .ctx = k->op.dom_ctx, .g = { .nd = k->y ? 3 : 2 }, .vel = d->vel, .nvel = d->nvel, .type = MOHO_F64,
-                           .tol = MOHO_EIKONAL_TOL, .niter = MOHO_EIKONAL_NITER };
-  memcpy(job.g.n, d->n, sizeof d->n), memcpy(job.g.o, d->o, sizeof d->o), memcpy(job.g.d, d->d, sizeof d->d);
-  d->shared = same_positions(d);
+  moho_eikonal_job job;
+  moho_kirchhoff_job(k, m, &job);
   for (int side = 0; side < (d->shared ? 1 : 2); side++) {
     moho_eikonal_result r = { 0 };
     int64_t n = side ? d->nr : d->ns;
@@ -120,9 +125,9 @@ static moho_status make_tables(const kirchhoff *k, kirchhoff_making *m)
 moho_status moho_kirchhoff_times(kirchhoff *k, kirchhoff_making *m)
 {
   moho_kirchhoff_desc *d = &m->d;
-  bool eikonal;
-  MOHO_TRY(choose_mode(k, &d->mode, &eikonal));
-  if (d->mode == MOHO_KIRCHHOFF_BYOT && !eikonal) {
+  MOHO_TRY(choose_mode(k, &d->mode, &m->eikonal));
+  MOHO_TRY(moho_kirchhoff_read_tables(k, m));
+  if (d->mode == MOHO_KIRCHHOFF_BYOT && !m->eikonal) {
     MOHO_TRY(read_tables(k, m));
     if (!k->vel || k->dynamic) return MOHO_OK;
     return moho_fail_arg("vel",
@@ -131,7 +136,6 @@ moho_status moho_kirchhoff_times(kirchhoff *k, kirchhoff_making *m)
   }
   MOHO_TRY(moho_survey_velocity(k->vel, &k->op.dom, &m->vel));
   d->vel = moho_array_data(m->vel), d->nvel = moho_array_size(m->vel);
-  if (eikonal) return make_tables(k, m);
   d->shared = same_positions(d);
-  return MOHO_OK;
+  return m->eikonal && d->tables == MOHO_KIRCHHOFF_FULL ? make_tables(k, m) : MOHO_OK;
 }

@@ -11,11 +11,16 @@ static const struct moho_kirchhoff_kernels *kernels(const moho_op *op) { return 
 
 static moho_status make(kirchhoff *k, kirchhoff_making *m)
 {
+  moho_lane *on;
   MOHO_TRY(moho_kirchhoff_geometry(k, m));
   MOHO_TRY(moho_kirchhoff_times(k, m));
   MOHO_TRY(moho_kirchhoff_weights(k, m));
   MOHO_TRY(moho_kirchhoff_wavelet(k));
-  return kernels(&k->op)->make(k->op.dom_ctx, &m->d, &k->plan);
+  MOHO_TRY(moho_kirchhoff_coarse(k, m));
+  MOHO_TRY(moho_ctx_lane(k->op.dom_ctx, 0, &on));
+  MOHO_TRY(kernels(&k->op)->make(k->op.dom_ctx, &m->d, &k->plan));
+  k->kind = m->d.tables;
+  return moho_kirchhoff_measure(k, m, on);
 }
 
 static moho_status kirchhoff_init(moho_op *op)
@@ -27,11 +32,19 @@ static moho_status kirchhoff_init(moho_op *op)
   if (!kernels(op) || !kernels(op)->make)
     return moho_fail(MOHO_ENODEV, "no Kirchhoff kernels on %s; use device = \"cpu\"", op->dom_ctx->name);
   moho_status st = make(k, &m);
+  if (st == MOHO_ENOMEM && m.d.ns && m.d.nr && kernels(op)->predict) {
+    const char *less = m.d.mode == MOHO_KIRCHHOFF_BYOT && m.d.tables == MOHO_KIRCHHOFF_FULL ? "; tables = \"coarse\" take about a sixteenth of it in 2-D"
+                       : m.d.mode == MOHO_KIRCHHOFF_ANALYTIC && m.d.tables == MOHO_KIRCHHOFF_FULL ? "; tables = \"none\" takes nothing" : "";
+    m.d.dynamic = k->dynamic, m.d.angle.on |= k->angleaperture.n > 0;
+    st = moho_fail_more(st, "the tables of %" PRId64 " sources and %" PRId64 " receivers at %" PRId64 " points take %.1f MiB%s", m.d.ns, m.d.nr, k->ni,
+                        (double)kernels(op)->predict(op->dom_ctx, &m.d) / (1 << 20), less);
+  }
   moho_array_unref(m.src), moho_array_unref(m.rec);
   if (st) moho_array_unref(m.isrc), moho_array_unref(m.irec);
   else k->isrc = m.isrc, k->irec = m.irec;
   moho_array_unref(m.vel);
   for (int i = 0; i < 2; i++) moho_array_unref(m.trav[i]), moho_array_unref(m.amp[i]);
+  free(m.nodes), free(m.samples);
   return st;
 }
 
@@ -105,10 +118,13 @@ static void print_limit(char *buf, size_t size, const char *what, const moho_num
 static void kirchhoff_describe(const moho_op *op, char *buf, size_t size)
 {
   const kirchhoff *k = (const kirchhoff *)op;
-  char times[64] = "times on the fly", aperture[240] = "";
+  char times[100] = "times on the fly", aperture[240] = "";
   size_t bytes = kernels(op)->table_bytes(k->plan);
   if (k->whole) snprintf(aperture, sizeof aperture, ", a part");
   if (bytes) snprintf(times, sizeof times, "tables %.1f MiB", (double)bytes / (1 << 20));
+  if (k->kind == MOHO_KIRCHHOFF_COARSE)
+    snprintf(times, sizeof times, "coarse tables %.1f MiB, off by %.2g s (99 %%), %.2g s at most", (double)bytes / (1 << 20), k->table_off[0],
+             k->table_off[1]);
   print_limit(aperture, sizeof aperture, "angles", &k->angleaperture);
   print_limit(aperture, sizeof aperture,
               k->aperture_taper && k->aperture_taper[0] == 'h' ? "hard aperture" : "aperture", &k->aperture);
@@ -179,6 +195,14 @@ static const moho_param kirchhoff_params[] = {
     {"traces", MOHO_P_ARRAYS, AT(traces), false, 0, "isrc,irec",
      "{isrc = ..., irec = ...}: source and receiver of each trace, from 1; data are then (traces, nt). Default: all "
      "pairs, (ns, nr, nt)"},
+    {"tables", MOHO_P_TEXT, AT(tables), false, 0, "full|coarse|none",
+     "full: times at each image point are kept; coarse: at every table_step-th along each axis, between which time over distance is interpolated "
+     "as it is needed (modes eikonal and byot); none: straight rays are computed as they are needed (modes analytic and time). Default: full; mode "
+     "\"time\" on the CPU: none. On cuda: full"},
+    {"table_step", MOHO_P_INT, AT(table_step), false, 0, NULL, "of coarse tables, 2 or more points. Default: 4"},
+    {"table_tol", MOHO_P_REAL, AT(table_tol), false, NAN, NULL,
+     "what the times of coarse tables may be off by (s) at the 99th percentile of random points; it is measured, and print shows it. Default: 0.02 "
+     "samples"},
     {"lateral_aperture", MOHO_P_NUMBERS, AT(lateral_aperture), false, 0, NULL,
      "largest lateral distance of midpoint and image point over depth below the midpoint, {from where it is tapered, "
      "to}; a number a is {0.8 a, "
