@@ -227,9 +227,11 @@ static moho_status cuda_kirchhoff_look(const moho_kirchhoff *k, moho_lane *on, m
 
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
 const struct moho_kirchhoff_kernels moho_cuda_kirchhoff = {
+    .fresh = false,
     .make = cuda_kirchhoff_make,
     .part = kc_part,
     .free = cuda_kirchhoff_free,
+    .predict = NULL,
     .table_bytes = cuda_kirchhoff_table_bytes,
     .ld = cuda_kirchhoff_ld,
     .work = cuda_kirchhoff_work,
