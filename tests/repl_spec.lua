@@ -228,6 +228,11 @@ describe("on a terminal", function()
       talk { args = { "-q", "--color=never" }, P, "send error 'no'\\n", "refuse \\e[31m", "expect prompt:1: no\\r\\n", P, D, "exit 0" }
       talk { env = "MOHO_COLOR=never", P, "send error 'no'\\n", "refuse \\e[31m", "expect prompt:1: no\\r\\n", P, D, "exit 0" }
     end)
+    test("shows fewer columns of an array where the terminal is narrow", function()
+      local make = "send a = moho.full{ shape = {2, 30}, value = 0.123456, device = 'cpu' }\\n"
+      talk { "size 24 60", P, make, P, "send a\\n", "expect   [0.12346 0.12346 0.12346 \xe2\x80\xa6 0.12346 0.12346 0.12346]\\r\\n", P, "size 24 40", "pause 0.1",
+        "send a\\n", "expect   [0.12346 0.12346 \xe2\x80\xa6 0.12346 0.12346]\\r\\n", P, D, "exit 0" }
+    end)
     test("fits help into 60 columns", function()
       talk { "size 24 60", P, "send help 'ricker'\\n", P, D, "exit 0" }
       local _, out = program.run { before = ptyrun, input = "size 24 60\nexpect moho> \nsend help 'lsqr'\\n\nexpect moho> \nsend \\x04\nexit 9\n", "-q" }

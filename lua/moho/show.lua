@@ -74,7 +74,8 @@ local function block_of(a, edge)
   local lines = {}
   local wide = 0
   for _, row in ipairs(rows) do
-    wide = math.max(wide, #row * (width + 1) + 3)
+    local dots = ncol > 2 * edge and 1 or 0
+    wide = math.max(wide, (#row - dots) * (width + 1) + 2 * dots + 3)
     if #row == 0 then lines[#lines + 1] = "  …"
     else
       for j, t in ipairs(row) do row[j] = t == "…" and t or (" "):rep(width - #t) .. t end
