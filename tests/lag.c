@@ -5,8 +5,8 @@
    wait finds the device lost. MOHO_LAG_DEVICES=n: there are n.
 
    It has a clock for timelines. Each stream has a time, and each device an engine for copies up and one for copies down, of 1 GB/s: a
-   copy begins when both its stream and its engine are free. Kernels take as long as the processor did, and begin when their stream is
-   free, whatever other streams do; a stream that follows a moment goes on after it. */
+   copy begins when both its stream and its engine are free. Kernels take as long as the processor did between two timed moments, and begin when
+   their stream is free, whatever other streams do; a stream that follows a moment goes on after it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "core/impl.h"
@@ -39,7 +39,8 @@ static pinned locked[MAXPINNED];
 static int nlocked;
 static card cards[MAXCARDS];
 static size_t size;
-static double left_at;                  /* when the device was called last, by the real clock */
+static double left_at;                  /* when a timed moment was taken, by the real clock */
+static const void *timing;              /* of which stream, when nothing else was asked since */
 static long waits_left = -1;
 static bool lost;
 
@@ -49,7 +50,7 @@ static void pass(card *dev, stream *on, bool down, size_t bytes)
 {
   double *e = &dev->engine[down], *s = &on->now.time;
   *s = *e = (*s > *e ? *s : *e) + (double)bytes / RATE;
-  left_at = moho_clock();
+  timing = NULL;
 }
 
 static void broken(const char *what, const void *p)
@@ -250,17 +251,18 @@ static moho_status lag_sync(void *dev, void *stream)
   return MOHO_OK;
 }
 
-/* What the processor did since the device was called last were this stream's kernels. */
+/* What the processor did between two timed moments of a stream were its kernels, when nothing else was asked of the device in between. */
 static moho_status lag_mark(void *dev, void *stream, bool timed, void **event)
 {
-  (void)dev, (void)timed;
+  (void)dev;
   double now = moho_clock();
   USABLE;
   moment *m = malloc(sizeof *m), *s = stream;
   if (!m) return moho_fail(MOHO_ENOMEM, "out of memory for a moment");
-  if (left_at > 0) s->time += now - left_at;
+  if (timed && timing == stream) s->time += now - left_at;
   *m = *s;
   *event = m;
+  timing = timed ? stream : NULL;
   left_at = moho_clock();
   return MOHO_OK;
 }
@@ -273,7 +275,7 @@ static moho_status lag_follow(void *dev, void *stream, void *event)
   moment *s = stream;
   if (m && m->time > s->time) s->time = m->time;
   for (int i = 0; m && i < MAXSTREAMS; i++) if (m->seen[i] > s->seen[i]) s->seen[i] = m->seen[i];
-  left_at = moho_clock();
+  timing = NULL;
   return MOHO_OK;
 }
 
