@@ -62,21 +62,27 @@ static bool past(const moho_nd *v, int nv)
   return moho_cpu_beyond_cache(bytes);
 }
 
-/* Elements lo .. hi-1 in parts that are worked out in the first cache. */
+/* Elements lo .. hi-1 in parts that are worked out in the first cache. Short ones: the stores of one are under way beside the loads of
+   the next. */
 static void each_past(const moho_nd *v, int nv, pointwise f, const void *par, int64_t lo, int64_t hi)
 {
-  enum { PART = 4096 };
+  enum { PART = 1024 };
   _Alignas(64) char buf[PART];
   int64_t size = (int64_t)moho_dtype_size(v->t[0]), part = PART / size;
   moho_nd w = *v;
-  run r;
   w.p[0] = buf;
-  for (; lo < hi; lo += r.n) {
-    run_at(v, nv, lo, lo + part < hi ? lo + part : hi, &r);
-    char *y = (char *)v->p[0] + r.off[0] * size;
+  for (; lo < hi;) {
+    run r;
+    run_at(v, nv, lo, hi, &r);
+    int64_t n = r.n, at = r.off[0];
+    lo += n;
     r.off[0] = 0;
-    f(&w, &r, par);
-    moho_cpu_stream(y, buf, (size_t)(r.n * size));
+    for (r.n = part; n > 0; n -= part, at += part, r.first += part) {
+      if (r.n > n) r.n = n;
+      f(&w, &r, par);
+      moho_cpu_stream((char *)v->p[0] + at * size, buf, (size_t)(r.n * size));
+      for (int k = 1; k < nv; k++) r.off[k] += part * r.s[k];
+    }
   }
   moho_cpu_stream_end();
 }
@@ -231,7 +237,7 @@ static moho_status cpu_axpby(moho_lane *on, const moho_nd *v, moho_scalar a, moh
 {
   static const pointwise f[] = ALL(run_axpby);
   value par[2];
-  (void)on;
+  if (a.re == 1 && a.im == 0 && b.re == 0 && b.im == 0) return cpu_copy(on, v);
   put_value(v->t[0], par, 0, a);
   put_value(v->t[0], par, 1, b);
   each(v, 2, f[v->t[0]], par, b.re == 0 && b.im == 0);

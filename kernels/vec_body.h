@@ -13,7 +13,7 @@ static void NAME(run_fill)(const moho_nd *v, const run *r, const void *par)
   else for (int64_t i = 0; i < n; i++) y[i * s] = a;
 }
 
-static void NAME(run_axpby)(const moho_nd *v, const run *r, const void *par)
+MOHO_WIDE static void NAME(run_axpby)(const moho_nd *v, const run *r, const void *par)
 {
   const T *ab = par, *x = (const T *)v->p[1] + r->off[1];
   T a = ab[0], b = ab[1], *y = (T *)v->p[0] + r->off[0];
@@ -121,7 +121,7 @@ UNARY(ceil, T)
 UNARY(round, T)
 #endif
 
-static void NAME(run_clip)(const moho_nd *v, const run *r, const void *par)
+MOHO_WIDE static void NAME(run_clip)(const moho_nd *v, const run *r, const void *par)
 {
   const T *ab = par, *x = (const T *)v->p[1] + r->off[1];
   T lo = ab[0], hi = ab[1], *y = (T *)v->p[0] + r->off[0];
@@ -132,7 +132,7 @@ static void NAME(run_clip)(const moho_nd *v, const run *r, const void *par)
 #endif
 #undef UNARY
 
-static void NAME(run_where)(const moho_nd *v, const run *r, const void *par)
+MOHO_WIDE static void NAME(run_where)(const moho_nd *v, const run *r, const void *par)
 {
   T *y = (T *)v->p[0] + r->off[0];
   const int32_t *m = (const int32_t *)v->p[1] + r->off[1];
@@ -146,7 +146,7 @@ static void NAME(run_where)(const moho_nd *v, const run *r, const void *par)
   else for (int64_t i = 0; i < n; i++) y[i * s] = m[i * sm] ? a[i * sa] : b[i * sb];
 }
 
-static void NAME(run_convert)(const moho_nd *v, const run *r, const void *par)
+MOHO_WIDE static void NAME(run_convert)(const moho_nd *v, const run *r, const void *par)
 {
   T *y = (T *)v->p[0] + r->off[0];
   int64_t s = r->s[0], sx = r->s[1], n = r->n;
@@ -154,6 +154,7 @@ static void NAME(run_convert)(const moho_nd *v, const run *r, const void *par)
 #define FROM(F, of) {                                                                           \
     const F *x = (const F *)v->p[1] + r->off[1];                                                \
     if (s == 1 && sx == 1) LOOP(y[i] = NAME(of)(x[i]));                                         \
+    else if (s == 1 && sx == 2) LOOP(y[i] = NAME(of)(x[2 * i]));         /* parts of complex numbers */ \
     else for (int64_t i = 0; i < n; i++) y[i * s] = NAME(of)(x[i * sx]);                        \
     break;                                                                                      \
   }

@@ -38,7 +38,7 @@ local cases = {
   { "chain a*b+c*2-a, out", 44, function() a:mul(b, c) a:axpy(0, c) c:scale(2) c:sub(a, c) end },
   { "chain (a*b+a)*0.5, new arrays", 32, function() local r = (a * b + a) * 0.5 r:free() end },
   { "complex mul, out", 12, function() z:mul(w, w) end },
-  { "gt and where", 20, function() moho.where(a:gt(0), a, b):free() end },
+  { "gt and where", 24, function() moho.where(a:gt(0), a, b):free() end },
   { "sqrt(abs), out", 16, function() a:abs(c) c:sqrt(c) end },
   { "exp, out", 8, function() a:exp(c) end },
   { "sin, out", 8, function() a:sin(c) end },

@@ -58,6 +58,14 @@ describe("arrays larger than the caches", function()
         for i = 1, rows, 97 do
           assert.equal(0, t:slice(":," .. i):ne(q:slice(i .. ",:")):sum(), "transposed row " .. i)
         end
+        local mask = (dtype == "c128" and b:real() or b):gt(0)
+        local chosen = moho.where(mask, room:slice("2:"), b)
+        same("where", chosen, function(lo, hi) return moho.where(cut(mask, lo, hi), cut(room, lo + 1, hi + 1), cut(b, lo, hi)) end)
+        local inner = q:slice((":,2:%d"):format(cols))             -- rows that do not follow each other
+        local twice = inner * 2
+        for i = 1, rows, 97 do
+          assert.equal(0, twice:slice(i .. ",:"):ne(inner:slice(i .. ",:") * 2):sum(), "row " .. i .. " of a view")
+        end
       end
       moho.threads(before)
     end)
