@@ -3,7 +3,7 @@
 #include <omp.h>
 #include <string.h>
 #ifdef __SSE2__
-#include <xmmintrin.h>
+#include <emmintrin.h>
 #endif
 #include "core/kernels.h"
 #include "copy.h"
@@ -401,7 +401,8 @@ static void rearrange_rows(const rows_job *q)
   }
 }
 
-enum { AHEAD = 16, TILE = 128, SIDE = 256 }; /* a tile: elements of a line of y, bytes of one of x; it stays in the first cache */
+/* A tile: elements of a line of y, bytes of one of x. Lines of a power of two bytes would all fall on a few sets of the first cache. */
+enum { AHEAD = 16, TILE = 208, SIDE = 256 };
 
 /* Lines of x lie far apart, where no processor foresees them. */
 #define GATHER(bytes, type)                                                                                    \
@@ -420,8 +421,10 @@ GATHER(8, uint64_t)
 GATHER(16, axis_16)
 
 #ifdef __SSE2__
+static void foresee(const char *x, int64_t bytes) { for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(x + i); }
+
 /* Squares of 4 x 4 in registers, then what they leave of the rows and of the lines. */
-static void gather_squares(const void *x_, int64_t rows, int64_t n, int64_t step, int64_t from, void *buf_)
+static void squares_4(const void *x_, int64_t rows, int64_t n, int64_t step, int64_t from, void *buf_)
 {
   const float *x = x_;
   float *buf = buf_;
@@ -429,8 +432,7 @@ static void gather_squares(const void *x_, int64_t rows, int64_t n, int64_t step
   (void)from;
   for (int64_t j = 0; j < lines; j += 4) {
     const float *x0 = x + j * step, *x1 = x0 + step, *x2 = x1 + step, *x3 = x2 + step;
-    for (int64_t k = j + AHEAD; k < j + AHEAD + 4 && k < n; k++)
-      for (int64_t i = 0; i < rows; i += 16) __builtin_prefetch(x + k * step + i);
+    for (int64_t k = j + AHEAD; k < j + AHEAD + 4 && k < n; k++) foresee((const char *)(x + k * step), rows * 4);
     for (int64_t i = 0; i < whole; i += 4) {
       __m128 a = _mm_loadu_ps(x0 + i), b = _mm_loadu_ps(x1 + i), c = _mm_loadu_ps(x2 + i), d = _mm_loadu_ps(x3 + i);
       _MM_TRANSPOSE4_PS(a, b, c, d);
@@ -444,8 +446,30 @@ static void gather_squares(const void *x_, int64_t rows, int64_t n, int64_t step
   if (whole < rows) gather_4(x, rows, lines, step, whole, buf);
   if (lines < n) gather_4(x + lines * step, rows, n - lines, step, 0, buf + lines);
 }
+
+/* The same of 2 x 2. */
+static void squares_8(const void *x_, int64_t rows, int64_t n, int64_t step, int64_t from, void *buf_)
+{
+  const double *x = x_;
+  double *buf = buf_;
+  int64_t whole = rows / 2 * 2, lines = n / 2 * 2;
+  (void)from;
+  for (int64_t j = 0; j < lines; j += 2) {
+    const double *x0 = x + j * step, *x1 = x0 + step;
+    for (int64_t k = j + AHEAD; k < j + AHEAD + 2 && k < n; k++) foresee((const char *)(x + k * step), rows * 8);
+    for (int64_t i = 0; i < whole; i += 2) {
+      __m128d a = _mm_loadu_pd(x0 + i), b = _mm_loadu_pd(x1 + i);
+      double *to = buf + i * TILE + j;
+      _mm_store_pd(to, _mm_unpacklo_pd(a, b));
+      _mm_store_pd(to + TILE, _mm_unpackhi_pd(a, b));
+    }
+  }
+  if (whole < rows) gather_8(x, rows, lines, step, whole, buf);
+  if (lines < n) gather_8(x + lines * step, rows, n - lines, step, 0, buf + lines);
+}
 #else
-#define gather_squares gather_4
+#define squares_4 gather_4
+#define squares_8 gather_8
 #endif
 
 /* Tiles over y's last axis and axis `b`, which is contiguous in x: read along b, turned, written along the last. */
@@ -470,8 +494,8 @@ static void turn_tiles(const rows_job *q, int b)
         y += rest % v->d[k] * v->s[0][k];
         rest /= v->d[k];
       }
-      (size == 4 ? gather_squares : size == 8 ? gather_8 : gather_16)((const char *)v->p[1] + x * (int64_t)size, rows, n,
-                                                                      v->s[1][last], 0, buf);
+      (size == 4 ? squares_4 : size == 8 ? squares_8 : gather_16)((const char *)v->p[1] + x * (int64_t)size, rows, n,
+                                                                  v->s[1][last], 0, buf);
       for (int64_t r = 0; r < rows; r++)
         put(q, n, buf + (size_t)(r * TILE) * size, (char *)v->p[0] + (y + r * v->s[0][b]) * (int64_t)size);
     }
@@ -489,6 +513,14 @@ static bool cpu_can_rearrange(const moho_nd *v, moho_scalar alpha)
   return b < last;
 }
 
+/* How many elements an operand has in memory: one that is spread has few. */
+static int64_t elements(const moho_nd *v, int k)
+{
+  int64_t n = 1;
+  for (int i = 0; i < v->n; i++) if (v->s[k][i] != 0) n *= v->d[i];
+  return n;
+}
+
 static moho_status cpu_rearrange(moho_lane *on, const moho_nd *v, moho_scalar alpha, bool add)
 {
   int last = v->n - 1, b = 0;
@@ -496,7 +528,7 @@ static moho_status cpu_rearrange(moho_lane *on, const moho_nd *v, moho_scalar al
   rows_job q = { v, axis_body(v->t[0], alpha), step, axis_pairs(v->t[0], alpha) ? 2 : 1, alpha, add, NULL };
   (void)on;
   if (alpha.re == 1 && alpha.im == 0 && !add)
-    q.copy = moho_cpu_beyond_cache(2 * (size_t)v->size * moho_dtype_size(v->t[0])) ? moho_cpu_stream : moho_cpu_copy;
+    q.copy = moho_cpu_beyond_cache((size_t)(v->size + elements(v, 1)) * moho_dtype_size(v->t[0])) ? moho_cpu_stream : moho_cpu_copy;
   if (step >= -1 && step <= 1) {
     rearrange_rows(&q);
     return MOHO_OK;

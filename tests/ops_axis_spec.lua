@@ -320,6 +320,18 @@ describe("large shapes", function()
     end
   end)
 
+  for _, dtype in ipairs{ "f32", "f64", "c64", "c128" } do
+    it("transposes of more than a tile, " .. dtype, function()
+      local x = normal(4, { 211, 5, 419 }, dtype)
+      local A = make("transpose", { dims = x.shape, axes = { 3, 1, 2 }, dtype = dtype })
+      local y = A * x
+      for k = 1, 419, 38 do
+        assert.equal(0, y:slice(k .. ",:,:"):ne(x:slice(":,:," .. k)):sum(), "line " .. k)
+      end
+      assert.equal(0, (A.H * y):ne(x):sum())
+    end)
+  end
+
   it("smoothing with a window beyond the short ones' way", function()
     local n, width = 20011, 1201
     local A = make("smoothing1d", { dims = n, nsmooth = width })
