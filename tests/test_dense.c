@@ -121,6 +121,7 @@ static void check(const char *device)
   group("matrix on a vector, its rows in parts", false, 611, 2011, 1);
   group("matrix on a vector, parts and strips", false, 157, 9007, 1);
   group("matrix on eight columns", false, 517, 1001, 8);
+  group("matrix on sixteen columns", false, 517, 301, 16);
   group("matrix on a few columns", false, 67, 129, 3);
   group("matrix on many columns", false, 93, 65, 301);
   group("one row", false, 1, 57, 5);
