@@ -401,7 +401,8 @@ static void rearrange_rows(const rows_job *q)
   }
 }
 
-/* A tile: elements of a line of y, bytes of one of x. Lines of a power of two bytes would all fall on a few sets of the first cache. */
+/* A tile: elements of a line of y, bytes of one of x. With 128 instead of 208 transposes of 8-byte elements took a tenth to a
+   quarter longer. */
 enum { AHEAD = 16, TILE = 208, SIDE = 256 };
 
 /* Lines of x lie far apart, where no processor foresees them. */
