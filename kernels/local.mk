@@ -148,7 +148,7 @@ $(cuda_objects): %D%/abi.h
 %D%/vec_cuda.cuo %D%/vec_cuda_reduce.cuo %D%/vec_cuda_axis.cuo %D%/vec_cuda_threshold.cuo %D%/eikonal_cuda.cuo %D%/kirchhoff_cuda_weights.cuo: NVCC_FILE = -fmad=false
 # Where cuFFT and cuBLAS were when this was built, for when the loader does not find them.
 %D%/cuda_library.cuo: NVCC_FILE = -DMOHO_CUDA_LIBDIR='"$(CUDA_LIBDIR)"'
--include $(wildcard $(cuda_objects:=.d))
+-include $(wildcard $(cuda_objects:=.d) scripts/bench_kirchhoff.cuo.d)
 
 moho-cuda.so: $(cuda_objects)
 	$(AM_V_CCLD)$(CC) -shared $(CFLAGS) $(SANITIZE) $(LDFLAGS) -Wl,-Bsymbolic -Wl,--exclude-libs,ALL -o $@ $(cuda_objects) $(CUDA_LIBS)
@@ -157,6 +157,7 @@ CLEANFILES += moho-cuda.so $(cuda_objects) $(cuda_objects:=.d)
 # Checks and times the Kirchhoff kernels by themselves, on a machine that has a card and a driver only.
 bench_objects = scripts/bench_kirchhoff.cuo %D%/cuda_host.cuo $(filter %D%/kirchhoff_cuda%,$(cuda_objects))
 scripts/bench_kirchhoff.cuo: NVCC_FILE = -fopenmp
+scripts/bench_kirchhoff.cuo: %D%/abi.h
 bench_kirchhoff: $(bench_objects)
 	$(AM_V_CCLD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(bench_objects) $(CUDA_LIBS) -lgomp
 CLEANFILES += bench_kirchhoff scripts/bench_kirchhoff.cuo scripts/bench_kirchhoff.cuo.d

@@ -51,7 +51,7 @@ describe("sweeps, hostile", function()
       local names = {}
       for name in pairs(deeds) do names[#names + 1] = name end
       table.sort(names)
-      return sweep{ space = { deed = names }, timeout = 2, run = function(p, ctx) return deeds[p.deed](ctx) end }]])
+      return sweep{ space = { deed = names }, timeout = 6, run = function(p, ctx) return deeds[p.deed](ctx) end }]])
     local code, out, err = run{ "sweep", "two words/odd.lua", "--workers=2", "--out", "a b/c", "--progress=plain" }
     assert.equal(1, code, err)
     local got = by("a b/c", "deed")
@@ -59,7 +59,7 @@ describe("sweeps, hostile", function()
       assert.equal("done", got[name].state, name .. ": " .. tostring(got[name].error))
       assert.truthy(program.readable(got[name].dir .. "/result.h5"), name)
     end
-    for name, why in pairs{ line_closed = "exit code 1", all_closed = "exit code 1", folder_removed = "h5.open: cannot write", said = "signal 6", deaf = "longer than 2 s",
+    for name, why in pairs{ line_closed = "exit code 1", all_closed = "exit code 1", folder_removed = "h5.open: cannot write", said = "signal 6", deaf = "longer than 6 s",
       table_raised = "raised the table {code=5}", nil_raised = "raised the value nil", reserved = "/row of result.h5 holds the run's own record" } do
       assert.equal("failed", got[name].state, name)
       assert.truthy(got[name].error:find(why, 1, true), got[name].error)
@@ -168,7 +168,7 @@ describe("sweeps, hostile", function()
     -- more than forty
     script("long.lua", [[return sweep{ space = { n = sweep.range(1, 41) }, maximize = "y", run = function(p) return { y = p.n } end }]])
     _, out = run{ "sweep", "long.lua", "--workers=2" }
-    assert.truthy(out:find("^run   n   y  seconds  state\n 41  41  41 ") and out:find("20 of 41 runs, the best", 1, true), out)
+    assert.truthy(out:find("^run   n   y +seconds  state\n 41  41  41 ") and out:find("20 of 41 runs, the best", 1, true), out)
   end)
 
   it("take options of the script by --set, and refuse what changes nothing", function()

@@ -370,7 +370,7 @@ describe("sweeps", function()
       assert.same({ done = 5 }, counts "list")
     end)
     it("takes values, limits, ranges, and says what it would do", function()
-      script("o.lua", [[return sweep{ space = { damp = { 1, 2 }, niter = { 10, 20 } }, run = function(p) return { y = p.damp * p.niter } end }]])
+      script("o.lua", [[return sweep{ space = { damp = { 1, 2 }, niter = { 10, 20 } }, run = function(p) moho.zeros{ shape = { 100 } } return { y = p.damp * p.niter } end }]])
       local _, out = run{ "sweep", "o.lua", "--set", "damp=0.1,9007199254740993,it's", "--dry-run" }
       assert.truthy(out:find("6 to run", 1, true) and out:find("9007199254740993", 1, true) and out:find("it's", 1, true), out)
       assert.is_false(program.readable(dir .. "/runs/o/sweep"))
