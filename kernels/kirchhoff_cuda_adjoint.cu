@@ -20,9 +20,8 @@
 #include "kirchhoff_cuda_rows.cuh"
 #include "kirchhoff_cuda_terms.cuh"
 
-static constexpr int FLUSH = 512;       /* terms of a float sum, at most                          */
-
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
+static constexpr int FLUSH = 512;       /* terms of a float sum, at most                          */
 
 /* A producer lane's window: what is to be copied. */
 struct window { const float2 *from; const void *points; uint32_t bytes, zeros, hit; int64_t row; int b; bool special; };
