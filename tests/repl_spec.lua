@@ -147,7 +147,7 @@ describe("on a terminal", function()
     test("runs as one command, when Enter is pressed", function()
       talk { P, block, "pause 0.1", "refuse moho> ", "send \\n", P, "send b\\n", "expect 21\\r\\n", P, "send \\e[A\\e[A\\n", P, D, "exit 0" }
     end)
-    test("can be dropped", function() talk { P, block, C, P, "send b == nil\\n", "expect true\\r\\n", P, D, "exit 0" } end)
+    test("can be dropped", function() talk { P, block, "pause 0.5", C, P, "send b == nil\\n", "expect true\\r\\n", P, D, "exit 0" } end)
     test("may stand in a line, and hold control characters", function()
       talk { P, "send x = 1\\e[200~2\\x01\\x07\\e[201~3\\n", P, "send x\\n", "expect 123\\r\\n", P, D, "exit 0" }
       talk { P, "send y = 'a\\e[200~\\x07b\\e[201~c'\\n", P, "send y\\n", 'expect "abc"', P, D, "exit 0" }
