@@ -21,6 +21,13 @@ end
 -- On the CPU unless the arguments say otherwise.
 function parts.kirchhoff(o, more) return moho.kirchhoff(parts.with(parts.with({ device = "cpu" }, o), more)) end
 
+-- Of two arrays on any devices, relative to the second in its norm; the second may have another shape.
+function parts.difference(a, b)
+  a, b = a:cpu():astype "f64", b:cpu():astype "f64"
+  local n, d = b:norm(), (a - b:reshape(a.shape)):norm()
+  return n > 0 and d / n or d
+end
+
 -- n values from a, h apart.
 function parts.axis(n, a, h)
   local t = {}

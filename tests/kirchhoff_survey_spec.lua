@@ -1,17 +1,12 @@
 -- The Kirchhoff operator on surveys as they are: parts by source, lists of traces, tables looked at, fold.
 local moho = require "moho"
 local parts = require "kirchhoff_parts"
+local difference = parts.difference
 local kirchhoff, axis, numbers, with = parts.kirchhoff, parts.axis, parts.numbers, parts.with
 
 local tolerance = { f32 = 2e-6, f64 = 1e-13 }
 local card = moho.device "cuda:0"
 local devices = card and { "cpu", "cuda:0" } or { "cpu" }
-
-local function difference(a, b)
-  a, b = a:cpu():astype "f64", b:cpu():astype "f64"
-  local n, d = b:norm(), (a - b:reshape(a.shape)):norm()
-  return n > 0 and d / n or d
-end
 
 local function positions(n, a, b, z, three)
   local x = numbers(n, function(i) return a + (b - a) * (i - 1) / math.max(n - 1, 1) + 0.7 * math.sin(i) end)

@@ -1,16 +1,11 @@
 -- The Kirchhoff operator's tables: full, coarse, none; what coarse ones are off by, what they take, and that both directions agree.
 local moho = require "moho"
 local parts = require "kirchhoff_parts"
+local difference = parts.difference
 local kirchhoff, axis, numbers, with, isa = parts.kirchhoff, parts.axis, parts.numbers, parts.with, parts.isa
 
 local memcheck = os.getenv "MOHO_MEMCHECK"
 local sets = memcheck and { "generic", "avx2" } or { "generic", "avx2", "avx512" }
-
-local function difference(a, b)
-  a, b = a:cpu():astype "f64", b:cpu():astype "f64"
-  local n, d = b:norm(), (a - b:reshape(a.shape)):norm()
-  return n > 0 and d / n or d
-end
 
 local function survey(more)
   more = more or {}

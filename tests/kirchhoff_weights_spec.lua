@@ -2,6 +2,7 @@
 -- illumination, solvers on tiny amplitudes, what limits save, the CPU and the card, bad input.
 local moho = require "moho"
 local parts = require "kirchhoff_parts"
+local difference = parts.difference
 local isa, kirchhoff, axis, numbers = parts.isa, parts.kirchhoff, parts.axis, parts.numbers
 local with = parts.with
 
@@ -11,12 +12,6 @@ local sets = memcheck and { "generic", "avx2" } or { "generic", "avx2", "avx512"
 local tolerance = { f32 = 1e-5, f64 = 1e-10 }
 local card = moho.device "cuda:0"
 local devices = card and { "cpu", "cuda:0" } or { "cpu" }
-
-local function difference(a, b)
-  a, b = a:cpu():astype "f64", b:cpu():astype "f64"
-  local n, d = b:norm(), (a - b:reshape(a.shape)):norm()
-  return n > 0 and d / n or d
-end
 
 -- ---- plain sums ---------------------------------------------------------------------------------
 -- Written from the formulas with angles and vectors, not from what the kernels keep: w = 2 cos(theta/2) As Ar / v under tapers.

@@ -3,6 +3,8 @@
 local moho = require "moho"
 local expect = require "expect"
 local fails, close, same = expect.fails, expect.close, expect.same
+local crossing = require "crossing"
+local cost, normal, diagonal = crossing.cost, crossing.normal, crossing.diagonal
 local program = require "program"
 
 local device, none = moho.device "cuda:0"
@@ -18,17 +20,7 @@ local function it_there(name, f)
   end)
 end
 
-local function cost(f)
-  local a = moho.mem(device)
-  f()
-  local b = moho.mem(device)
-  return { puts = b.puts - a.puts, gets = b.gets - a.gets, up = b.put_bytes - a.put_bytes, down = b.get_bytes - a.get_bytes,
-    waits = b.waits - a.waits, allocs = b.allocs - a.allocs }
-end
-
-local function normal(shape, t, seed, where) return moho.rng(seed):normal(shape, t, where or "cpu") end
 local function matrix(m, n, t, seed, where) return moho.matrix{ A = normal({ m, n }, t, seed), dtype = t, device = where } end
-local function diagonal(n, t, seed, where) return moho.diagonal{ diag = normal({ n }, t, seed), dims = { n }, dtype = t, device = where } end
 local function up(n, t, where) return moho.lift({ n }, { device = where or device, dtype = t }) end
 local function lifted(K, where) return up(K.dimsd[1], K.dtype, where).H * K * up(K.dims[1], K.dtype, where) end
 

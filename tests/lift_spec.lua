@@ -3,6 +3,8 @@
 local moho = require "moho"
 local expect = require "expect"
 local fails, close, same = expect.fails, expect.close, expect.same
+local crossing = require "crossing"
+local cost, normal, diagonal = crossing.cost, crossing.normal, crossing.diagonal
 local program = require "program"
 local ffi = require "ffi"
 
@@ -10,25 +12,11 @@ local device, none = moho.device "cuda:0"
 local lag = device and moho.devices()[2].about:match "lags" ~= nil
 local dtypes = { "f32", "f64", "c64", "c128" }
 
--- What f does to the device's counters.
-local function cost(f)
-  local a = moho.mem(device)
-  f()
-  local b = moho.mem(device)
-  return { puts = b.puts - a.puts, gets = b.gets - a.gets, up = b.put_bytes - a.put_bytes, down = b.get_bytes - a.get_bytes,
-    waits = b.waits - a.waits, allocs = b.allocs - a.allocs }
-end
-
 local function it_there(name, f)
   it(name, function()
     if not device then return pending(none) end
     f()
   end)
-end
-
-local function normal(shape, t, seed, where) return moho.rng(seed):normal(shape, t, where or "cpu") end
-local function diagonal(n, t, seed, where)
-  return moho.diagonal{ diag = normal({ n }, t, seed), dims = { n }, dtype = t, device = where }
 end
 
 describe("transfers", function()

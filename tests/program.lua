@@ -72,4 +72,12 @@ function program.run(o)
   return code, program.slurp(dir .. "/out"), program.slurp(dir .. "/err")
 end
 
+--- A command of the shell in the folder: its exit code, and its output with the errors.
+function program.shell(command)
+  local p = io.popen("cd " .. program.quote(dir) .. " && { " .. command .. "\n} 2>&1; echo \"code $?\"")
+  local out = p:read "*a"
+  p:close()
+  return tonumber(out:match "code (%d+)%s*$"), out
+end
+
 return program

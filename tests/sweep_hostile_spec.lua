@@ -3,17 +3,10 @@
 local moho = require "moho"
 local tables = require "moho.sweep_table"
 local program = require "program"
-local run, write, quote = program.run, program.write, program.quote
+local run, shell, write, quote = program.run, program.shell, program.write, program.quote
 local dir
 
 local function script(name, body) return write(name, "local moho = require 'moho'\nlocal sweep = moho.sweep\n" .. body) end
-
-local function shell(command)
-  local p = io.popen("cd " .. quote(dir) .. " && { " .. command .. "\n} 2>&1; echo \"code $?\"")
-  local out = p:read "*a"
-  p:close()
-  return tonumber(out:match "code (%d+)%s*$"), out
-end
 
 -- The records of a folder by parameter k.
 local function by(out, k)

@@ -6,15 +6,8 @@ local text = require "moho.sweep_text"
 local space = require "moho.sweep_space"
 local program = require "program"
 local expect = require "expect"
-local run, write, quote = program.run, program.write, program.quote
+local run, shell, write, quote = program.run, program.shell, program.write, program.quote
 local dir
-
-local function shell(command)
-  local p = io.popen("cd " .. quote(dir) .. " && { " .. command .. "\n} 2>&1; echo \"code $?\"")
-  local out = p:read "*a"
-  p:close()
-  return tonumber(out:match "code (%d+)%s*$"), out
-end
 
 local function points(o)
   o.seed, o.mode = o.seed or 1, o.mode or "grid"
