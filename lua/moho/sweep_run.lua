@@ -2,7 +2,6 @@
 -- folder's records; a worker writes result.h5 of its run.
 local core = require "moho.core"
 local host = require "moho.host"
-local schema = require "moho.schema"
 local text = require "moho.sweep_text"
 local folder = require "moho.sweep_folder"
 local progress = require "moho.sweep_progress"
@@ -362,7 +361,7 @@ function M.run(s, o)
     versions = host.versions(), arguments = s.args, sets = s.sets })
   folder.put(s.out .. "/script.lua", folder.slurp(s.file) or "")
   core.process_guard(true)
-  local ok, e = xpcall(function() while turn(r) do end end, function(e) return type(e) == "string" and schema.debug and debug.traceback(e) or e end)
+  local ok, e = pcall(function() while turn(r) do end end)
   core.process_guard(false)
   for _, slot in ipairs(r.slots) do
     if slot.process then core.process_stop(slot.process, true) end
