@@ -6,7 +6,8 @@ local schema = require "moho.schema"
 local text = require "moho.sweep_text"
 local space = require "moho.sweep_space"
 local folder = require "moho.sweep_folder"
-local tables = require "moho.sweep_table"
+-- Read when it is first asked for: the prompt and scripts without a sweep start without it.
+local tables = setmetatable({}, { __index = function(_, name) return require("moho.sweep_table")[name] end })
 
 local M = {}
 for name, f in pairs(space) do

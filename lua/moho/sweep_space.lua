@@ -185,9 +185,6 @@ function M.axes(space)
   return axes
 end
 
--- Columns of every table, beside parameters and results.
-local own = require("moho.sweep_worker").own
-
 -- A point with its name; the same point is taken once.
 local function collector(where)
   local points, seen = {}, {}
@@ -195,7 +192,7 @@ local function collector(where)
     local key, why = text.of(p)
     if not key then schema.fail("sweep", "space: %s; parameters are numbers, strings, booleans and lists of them", why) end
     for name in pairs(p) do
-      if own[name] then schema.fail("sweep", "space: '%s' is a column that every table has of its own; give the parameter another name", name) end
+      if text.own[name] then schema.fail("sweep", "space: '%s' is a column that every table has of its own; give the parameter another name", name) end
     end
     if seen[key] or where and not where(p) then return false end
     seen[key] = true

@@ -9,6 +9,9 @@ local core = require "moho.core"
 
 local M = {}
 
+--- Columns that each table has; parameters and results are called otherwise.
+M.own = { run = true, id = true, state = true, seconds = true, error = true }
+
 local reserved = {}
 for w in ([[and break do else elseif end false for function goto if in local nil not or repeat return then true until while]]):gmatch "%a+" do
   reserved[w] = true

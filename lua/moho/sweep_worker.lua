@@ -8,9 +8,6 @@ local text = require "moho.sweep_text"
 
 local M = {}
 
---- Columns that each table has; parameters and results are called otherwise.
-M.own = { run = true, id = true, state = true, seconds = true, error = true }
-
 local function tell(word, value) core.worker_tell(word .. " " .. assert(text.of(value)) .. "\n") end
 
 -- An error may be any value: a table that has no text of its own is shown with what it holds.
@@ -117,7 +114,7 @@ local function checked(row, p)
   for k, v in pairs(row) do
     if type(k) ~= "string" then error(("sweep: run returned a result without a name, %s"):format(schema.describe(v)), 0) end
     if p[k] ~= nil then error(("sweep: run returned a result '%s', which is the name of a parameter; give it another"):format(k), 0) end
-    if M.own[k] then error(("sweep: run returned a result '%s', which every table has of its own; give it another name"):format(k), 0) end
+    if text.own[k] then error(("sweep: run returned a result '%s', which every table has of its own; give it another name"):format(k), 0) end
     local t = type(v)
     if t ~= "number" and t ~= "string" and t ~= "boolean" and not (t == "cdata" and text.of(v)) then
       error(("sweep: run returned '%s' as %s; results are numbers, strings and booleans, and ctx:save keeps arrays"):format(k, schema.describe(v)), 0)
