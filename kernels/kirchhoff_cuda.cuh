@@ -273,6 +273,7 @@ moho_status kc_tables(moho_kirchhoff *k);
 moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
 /* kirchhoff_cuda_weights.cu */
 moho_status kc_legs(moho_kirchhoff *k);
+moho_status kc_units(moho_kirchhoff *k);
 moho_status kc_offset_table(moho_kirchhoff *k);
 /* kirchhoff_cuda_part.cu */
 moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t *isrc, const int64_t *irec,

@@ -178,19 +178,38 @@ static moho_status ones(const moho_kirchhoff *k, cudaStream_t st, char *work, ch
   return MOHO_OK;
 }
 
+/* Groups of a launch while the bound is found: what fills a large device twice, so that a plan of many traces takes no more
+   memory for it than one of few. */
+static int few_groups(const moho_kirchhoff *k)
+{
+  int64_t units = (int64_t)k->panel.n * (k->full ? ((k->fwd_swap ? k->geo.ns : k->geo.nr) + 31) / 32 : 1);
+  int64_t n = (264 + units - 1) / units;
+  return n < k->fwd_chunk ? (int)n : k->fwd_chunk;
+}
+
+static moho_status ones_in_few(moho_kirchhoff *k, cudaStream_t st, found *f)
+{
+  moho_block *tmp = NULL, *out = NULL;
+  const int blocks = k->nblk, usual = k->fwd_chunk;
+  const bool lit = k->parts && k->full;
+  k->long_sum = false, k->fwd_chunk = few_groups(k);
+  moho_status r = lit ? kc_units(k) : MOHO_OK;
+  if (r == MOHO_OK) r = moho_block_new(k->ctx, kc_forward_work(k), &tmp);
+  if (r == MOHO_OK) r = moho_block_new(k->ctx, ((size_t)k->panel.n + 1) * sizeof(int) + sizeof f->all, &out);
+  if (r == MOHO_OK) r = ones(k, st, (char *)tmp->p, (char *)out->p, f);
+  moho_block_unref(tmp), moho_block_unref(out);
+  while (k->nblk > blocks) moho_block_unref(k->blk[--k->nblk]);
+  k->fwd_chunk = usual;
+  return r == MOHO_OK && lit ? kc_units(k) : r;
+}
+
 /* Largest cells of F(1), panels and behind them all. A point is rounded by half a unit, one with a weight by two halves;
  * products in float are off by 2^-22 at most. */
 moho_status kc_forward_bound(moho_kirchhoff *k, cudaStream_t st)
 {
   size_t n = (size_t)k->panel.n;
-  moho_block *tmp = NULL, *out = NULL;
   found f;
-  k->long_sum = false;
-  moho_status r = moho_block_new(k->ctx, kc_forward_work(k), &tmp);
-  if (r == MOHO_OK) r = moho_block_new(k->ctx, (n + 1) * sizeof(int) + sizeof f.all, &out);
-  if (r == MOHO_OK) r = ones(k, st, (char *)tmp->p, (char *)out->p, &f);
-  moho_block_unref(tmp), moho_block_unref(out);
-  MOHO_TRY(r);
+  MOHO_TRY(ones_in_few(k, st, &f));
   std::vector<double> cell(n + 1);
   double slack = (k->parts ? 1 : 0.5) * k->panel.per, more = 1 + 1e-6, all = (f.most[n] + (double)n) * f.unit;
   for (size_t i = 0; i < n; i++) {

@@ -165,9 +165,9 @@ static moho_status bound(moho_kirchhoff *k, const kc_boxes *b, int form, const R
   return MOHO_OK;
 }
 
-/* Of boxes: sources and receivers with weight, to the device and here; of each box the sum of `lit`. */
+/* Of boxes: sources and receivers with weight; of each box the sum of `lit`. */
 template <typename M>
-static moho_status sort_lit(moho_kirchhoff *k, int boxes, const M *lit, kc_lit *to, std::vector<int> *order,
+static moho_status sort_lit(const moho_kirchhoff *k, int boxes, const M *lit, std::vector<int> *order,
                             std::vector<int> *count, std::vector<double> *sum)
 {
   const kc_geo *g = &k->geo;
@@ -183,18 +183,27 @@ static moho_status sort_lit(moho_kirchhoff *k, int boxes, const M *lit, kc_lit *
       for (int i = 0; i < (role ? g->nr : g->ns); i++)
         if (of[i]) out[(*m)++] = i, (*sum)[b] += of[i];
     }
-  MOHO_TRY(kc_block(k, order->size() * sizeof(int), order->data(), (void **)&to->order));
-  return kc_block(k, count->size() * sizeof(int), count->data(), (void **)&to->count);
+  return MOHO_OK;
+}
+
+template <typename M> static moho_status put_lit(moho_kirchhoff *k, int boxes, const M *lit, kc_lit *to)
+{
+  std::vector<int> order, count;
+  std::vector<double> sum;
+  MOHO_TRY(sort_lit(k, boxes, lit, &order, &count, &sum));
+  MOHO_TRY(kc_block(k, order.size() * sizeof(int), order.data(), (void **)&to->order));
+  return kc_block(k, count.size() * sizeof(int), count.data(), (void **)&to->count);
 }
 
 /* What blocks of the fast forward take: of each launch and panel, four lit sides A with 32 lit sides B. Panels whose
    sides have weight in most chunks come first, so that the last units are short. */
-static moho_status make_units(moho_kirchhoff *k, const std::vector<int> &order, const std::vector<int> &count,
-                              const std::vector<double> &sum)
+moho_status kc_units(moho_kirchhoff *k)
 {
   const kc_geo *g = &k->geo;
   std::vector<int4> unit;
-  std::vector<int> first, panel((size_t)k->panel.n);
+  std::vector<int> order, count, first, panel((size_t)k->panel.n);
+  std::vector<double> sum;
+  MOHO_TRY(sort_lit(k, k->panel.n, k->panel_lit, &order, &count, &sum));
   auto mean = [&](int p) { return sum[(size_t)p] / (count[(size_t)(2 * p)] + count[(size_t)(2 * p + 1)] + 1); };
   for (int p = 0; p < k->panel.n; p++) panel[(size_t)p] = p;
   std::stable_sort(panel.begin(), panel.end(), [&](int p, int q) { return mean(p) > mean(q); });
@@ -211,6 +220,7 @@ static moho_status make_units(moho_kirchhoff *k, const std::vector<int> &order, 
     }
   }
   first.push_back((int)unit.size());
+  free(k->unit_first);
   k->unit_first = (int *)malloc(first.size() * sizeof *k->unit_first);
   if (!k->unit_first) return moho_fail(MOHO_ENOMEM, "out of memory for %zu units of work", unit.size());
   memcpy(k->unit_first, first.data(), first.size() * sizeof *k->unit_first);
@@ -219,12 +229,10 @@ static moho_status make_units(moho_kirchhoff *k, const std::vector<int> &order, 
 
 template <typename R> static moho_status tables(moho_kirchhoff *k)
 {
-  std::vector<int> order, count;
-  std::vector<double> sum;
   R *legs;
   MOHO_TRY(table(k, &k->tile, BY_SIDE, KC_TILE, KC_LANES, &legs, &k->lit));
   k->legs[MOHO_ADJ] = legs;
-  if (k->fast_adjoint && k->full) MOHO_TRY(sort_lit(k, k->tile.n, k->lit, &k->tile_sides, &order, &count, &sum));
+  if (k->fast_adjoint && k->full) MOHO_TRY(put_lit(k, k->tile.n, k->lit, &k->tile_sides));
   if (!k->fast_forward) {
     MOHO_TRY(table(k, &k->tile, BY_POINT, KC_TILE, KC_LANES, (R **)&k->legs[MOHO_FWD], (uint16_t **)NULL));
     return bound(k, &k->tile, BY_SIDE, legs, &k->bound);
@@ -236,9 +244,7 @@ template <typename R> static moho_status tables(moho_kirchhoff *k)
   MOHO_TRY(kc_block(k, (size_t)n * sizeof *k->panel_lit, NULL, (void **)&k->panel_lit));
   lit_panel_kernel<<<KC_GRID(n, 128), 128, 0, kc_stream(k)>>>(k->geo.nside, k->panel.n, chunks, k->chunk_lit, k->panel_lit);
   CUDA_LAUNCHED("kirchhoff lit panels");
-  if (!k->full) return MOHO_OK;
-  MOHO_TRY(sort_lit(k, k->panel.n, k->panel_lit, &k->panel_sides, &order, &count, &sum));
-  return make_units(k, order, count, sum);
+  return k->full ? put_lit(k, k->panel.n, k->panel_lit, &k->panel_sides) : MOHO_OK;
 }
 
 moho_status kc_legs(moho_kirchhoff *k)
