@@ -12,6 +12,7 @@ lua_modules += lua/moho/array.lua
 lua_modules += lua/moho/array_math.lua
 lua_modules += lua/moho/ops.lua
 lua_modules += lua/moho/ops_compose.lua
+lua_modules += lua/moho/ops_devices.lua
 lua_modules += lua/moho/ops_file.lua
 lua_modules += lua/moho/device.lua
 lua_modules += lua/moho/eikonal.lua

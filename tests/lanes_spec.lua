@@ -329,6 +329,58 @@ describe("groups on several devices", function()
       end
     end
   end)
+
+  -- the groups as functions of the device; what they are on the CPU
+  local function spread(kind, rows, cols, t, devices, lanes)
+    local list = { devices = devices, lanes = lanes }
+    for i = 1, #rows do list[i] = function(at) return lifted(matrix(rows[i], cols[i], t, i, at), at) end end
+    return moho[kind](list)
+  end
+
+  it("are made where a stack spreads them, which the CPU can do too", function()
+    local here = device and { device, second or device } or { "cpu" }
+    for _, t in ipairs(dtypes) do
+      for _, s in ipairs(stacks) do
+        local _, C = groups(s[2], s[3], t)
+        C = stack(s[1], C)
+        local one, two = spread(s[1], s[2], s[3], t, { here[1] }, device and 2), spread(s[1], s[2], s[3], t, here, device and 3)
+        local cpu = spread(s[1], s[2], s[3], t, { "cpu" })
+        local x, y = normal(C.dims, t, 20), normal(C.dimsd, t, 21)
+        same(one * x, two * x)
+        same(one.H * y, two.H * y)
+        same(C * x, cpu * x)
+        same(C.H * y, cpu.H * y)
+        close(C * x, two * x, t)
+        close(C.H * y, two.H * y, t)
+        assert.is_true(moho.dottest(two))
+      end
+    end
+    local made = {}
+    local B = moho.block{ devices = { "cpu", here[1] },
+      function(at) made[1] = at local K = lifted(matrix(5, 3, "f32", 1, at), at) return { K, 2 * K } end,
+      function(at) made[2] = at local K = lifted(matrix(4, 3, "f32", 2, at), at) return { K, K } end,
+      function(at) made[3] = at local K = lifted(matrix(2, 3, "f32", 3, at), at) return { -1 * K, K } end }
+    assert.same({ "cpu", here[1], "cpu" }, made)
+    local A = { matrix(5, 3, "f32", 1, "cpu"), matrix(4, 3, "f32", 2, "cpu"), matrix(2, 3, "f32", 3, "cpu") }
+    local C = moho.block{ { A[1], 2 * A[1] }, { A[2], A[2] }, { -1 * A[3], A[3] } }
+    local x, y = normal({ 6 }, "f32", 1), normal({ 11 }, "f32", 2)
+    close(C * x, B * x, "f32")
+    close(C.H * y, B.H * y, "f32")
+  end)
+
+  it("are asked for in words", function()
+    local function f(at) return lifted(matrix(3, 2, "f32", 1, at), at) end
+    local A = f "cpu"
+    fails("vstack: argument 'devices': the items are made already, each on its device; give functions", moho.vstack, { A, A, devices = { "cpu" } })
+    fails("vstack: item 2: expected a function of the device, as the others are, got", moho.vstack, { f, A, devices = { "cpu" } })
+    fails("hstack: item 2: a function is given its device by 'devices', which is missing", moho.hstack, { A, f })
+    fails("blockdiag: argument 'devices': expected a list of names", moho.blockdiag, { f, devices = {} })
+    fails("blockdiag: argument 'devices', item 2: expected a device's name, got", moho.blockdiag, { f, devices = { "cpu", 3 } })
+    fails("vstack: argument 'devices', item 1: .*", moho.vstack, { f, devices = { "cuda:77" } })
+    fails("vstack: item 1: expected its function to return an operator of cpu, got", moho.vstack, { function() end, devices = { "cpu" } })
+    fails("block: row 1: expected its function to return a list of operators of cpu", moho.block, { function() return 3 end, devices = { "cpu" } })
+    fails("lanes_spec", moho.vstack, { function() error "lanes_spec: mine" end, devices = { "cpu" } })
+  end)
 end)
 
 describe("lanes", function()

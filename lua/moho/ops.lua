@@ -30,19 +30,22 @@ local function arguments(class)
   return args
 end
 
+local spread = require "moho.ops_devices"
+
 local function stack(class)
   local lanes
   for _, p in ipairs(class.params) do if p.name == "lanes" then lanes = p.help end end
   return schema.fn{
     name = class.name, group = "operators", help = class.help, list = true, returns = "operator",
     args = { { "ops", "table|operator", help = "the operators, a list; absent: they are given as moho." .. class.name .. "{A, B, ...}" },
-      { "lanes", "integer", min = 1, max = 16, help = lanes }, name },
-    errors = "operators of different devices, dtypes or sizes; lanes of operators without a lift",
+      { "lanes", "integer", min = 1, max = 16, help = lanes }, spread.argument, name },
+    errors = "operators of different devices, dtypes or sizes; lanes of operators without a lift; " .. spread.errors,
     call = function(o)
       local ops = {}
       if schema.kind_of(o.ops) == "operator" then ops[1] = o.ops else for i, a in ipairs(o.ops or {}) do ops[i] = a end end
       for _, a in ipairs(o) do ops[#ops + 1] = a end
       if #ops == 0 then schema.fail(class.name, "expected a list of operators {A, B, ...}, got none") end
+      spread.make(class.name, "item", ops, o.devices)
       for i, a in ipairs(ops) do
         if schema.kind_of(a) ~= "operator" then schema.fail(class.name, "item %d: expected an operator, got %s", i, schema.describe(a)) end
       end

@@ -2,13 +2,16 @@
 local core = require "moho.core"
 local schema = require "moho.schema"
 local array_pad = require("moho.array_math").pad
+local over_devices = require "moho.ops_devices"
 
 local compose = {}
 
 -- ---- block -----------------------------------------------------------------------------
-local function block(given)
-  local rows = {}
-  if #given == 0 then schema.fail("block", "expected rows of operators { {A, B}, {C, D} }, got none") end
+local function block(o)
+  local rows, given = {}, {}
+  if #o == 0 then schema.fail("block", "expected rows of operators { {A, B}, {C, D} }, got none") end
+  for i, row in ipairs(o) do given[i] = row end
+  over_devices.make("block", "row", given, o.devices)
   for i, row in ipairs(given) do
     if type(row) ~= "table" then
       schema.fail("block", "row %d: expected a list of operators, got %s", i, schema.describe(row))
@@ -24,7 +27,7 @@ local function block(given)
     end
     rows[i] = core.op_new("hstack", { ops = row, device = row[1].device })
   end
-  return core.op_new("vstack", { ops = rows, lanes = given.lanes, name = given.name, device = rows[1].device })
+  return core.op_new("vstack", { ops = rows, lanes = o.lanes, name = o.name, device = rows[1].device })
 end
 
 -- ---- pad: of an array, or the operator ----------------------------------------------------
@@ -116,8 +119,8 @@ function compose.install(M, method, arguments)
       "give data of one size, those below each other take models of one size. " ..
       "Shapes as vstack's and hstack's. y[i] = sum over j of A[i][j] x[j], each row in its own unit. Joint inversions. After PyLops' Block.",
     args = { { "lanes", "integer", min = 1, max = 16, help = "how many rows that are lifted are under way at once; absent: 2; see vstack" },
-      { "name", "string", help = "shown in print; absent: the class" } },
-    errors = "rows of unequal length; operators of different devices, dtypes or sizes",
+      over_devices.argument, { "name", "string", help = "shown in print; absent: the class" } },
+    errors = "rows of unequal length; operators of different devices, dtypes or sizes; " .. over_devices.errors,
     call = block,
   }
   M.pad = pad(M.pad)
