@@ -229,59 +229,17 @@ static size_t coarse_bytes(const moho_kirchhoff *k)
   return (size_t)(1 + k->parts) * (size_t)k->nnode * (size_t)k->nside * moho_dtype_size(k->type);
 }
 
-static void put(const moho_kirchhoff *k, void *table, int64_t at, double v)
-{
-  if (k->type == MOHO_F32) ((float *)table)[at] = (float)v;
-  else ((double *)table)[at] = v;
-}
-
-/* At a position itself time over distance is that of its neighbours. */
-static double slowness(const moho_kirchhoff *k, const double *time, int64_t side, const int64_t j[3], bool exact)
-{
-  double square = 0, sum = 0;
-  int n = 0;
-  for (int a = 0; a < 3; a++) {
-    int64_t i = j[a] * k->step < k->n[a] ? j[a] * k->step : k->n[a] - 1;
-    double d = k->o[a] + (double)i * k->d[a] - k->pos[a][side];
-    if (a || k->three) square += d * d;
-  }
-  if (sqrt(square) > 1e-6 * k->d[2] || !exact)
-    return time[(j[0] * k->nodes[1] + j[1]) * k->nodes[2] + j[2]] / sqrt(square);
-  for (int a = 0; a < 3; a++)
-    for (int by = -1; by < 2; by += 2) {
-      int64_t q[3] = {j[0], j[1], j[2]};
-      q[a] += by;
-      if (q[a] < 0 || q[a] >= k->nodes[a]) continue;
-      double s = slowness(k, time, side, q, false);
-      if (isfinite(s)) sum += s, n++;
-    }
-  return n ? sum / n : NAN;
-}
-
-/* The nodes' tables: [node][side]. */
 static moho_status make_coarse(moho_ctx *c, moho_kirchhoff *k, const moho_kirchhoff_desc *d)
 {
-  const moho_kirchhoff_nodes *g = &d->nodes;
   k->table_bytes = coarse_bytes(k);
-  k->own_amp = g->amp != NULL;
+  k->own_amp = d->nodes.own_amp;
   if (moho_block_new(c, k->table_bytes, &k->memory))
     return moho_fail_more(MOHO_ENOMEM, "coarse travel times of %" PRId64 " positions at %" PRId64 " nodes take %.1f MiB",
                           k->nside, k->nnode, (double)k->table_bytes / (1 << 20));
   const size_t one = k->table_bytes / (size_t)(1 + k->parts);
   k->slow = k->memory->p;
   for (int i = 0; i < k->parts; i++) k->leg[i] = (char *)k->memory->p + (size_t)(i + 1) * one;
-#pragma omp parallel for schedule(static)
-  for (int64_t side = 0; side < k->nside; side++)
-    for (int64_t n = 0; n < k->nnode; n++) {
-      const int64_t j[3] = {n / k->nodes[2] / k->nodes[1], n / k->nodes[2] % k->nodes[1], n % k->nodes[2]},
-                    at = side * k->nnode + n;
-      double w[3] = {0}, slopes[3] = {0};
-      put(k, k->slow, n * k->nside + side, slowness(k, g->time + side * k->nnode, side, j, true));
-      if (!k->parts) continue;
-      for (int i = 0; i < 3; i++) slopes[i] = g->slope[i] ? g->slope[i][at] : 0;
-      kir_leg(k->dynamic, k->three, k->angle, k->steps, slopes, g->amp ? g->amp[at] : 1, w);
-      for (int i = 0; i < k->parts; i++) put(k, k->leg[i], n * k->nside + side, w[i]);
-    }
+  memcpy(k->memory->p, d->nodes.tables, k->table_bytes);
   return MOHO_OK;
 }
 

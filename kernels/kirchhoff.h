@@ -25,13 +25,13 @@ typedef enum moho_kirchhoff_mode {
    they are needed. */
 typedef enum moho_kirchhoff_tables { MOHO_KIRCHHOFF_FULL, MOHO_KIRCHHOFF_COARSE, MOHO_KIRCHHOFF_NONE } moho_kirchhoff_tables;
 
-/* Times at every step-th point of each axis and at its last one, by side: sources, then receivers unless they share a
-   table. Between nodes time over straight distance is linear along each axis. */
+/* Nodes are at every step-th point of each axis and at its last one; between them what tables hold is linear along each axis:
+   [number][node][side] of the operator's type, time over straight distance, then the numbers of legs (kirchhoff_weights.h)
+   without the amplitude of straight distances. Sides are sources, then receivers unless they share a table. */
 typedef struct moho_kirchhoff_nodes {
   int64_t step, n[3], size;             /* nodes along y, x, z; of all                            */
-  const double *time;                   /* (sides, nodes)                                         */
-  const double *slope[3];               /* likewise: dT along y, x, z; NULL without weights       */
-  const double *amp;                    /* the user's amplitudes likewise, or NULL                */
+  bool own_amp;                         /* the legs have the user's amplitudes                    */
+  const void *tables;
 } moho_kirchhoff_nodes;
 
 /* A limit with a taper: weight 1 below min, tapered from there, 0 from max on; hard: 1 up to max. */

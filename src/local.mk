@@ -74,6 +74,7 @@ libmoho_la_SOURCES += %D%/ops/kirchhoff_split.c
 libmoho_la_SOURCES += %D%/ops/kirchhoff_look.c
 libmoho_la_SOURCES += %D%/ops/kirchhoff_times.c
 libmoho_la_SOURCES += %D%/ops/kirchhoff_tables.c
+libmoho_la_SOURCES += %D%/ops/kirchhoff_nodes.c
 libmoho_la_SOURCES += %D%/ops/kirchhoff_wavelet.c
 libmoho_la_SOURCES += %D%/ops/kirchhoff_weights.c
 libmoho_la_SOURCES += %D%/ops/op_kirchhoff.c

@@ -42,7 +42,7 @@ typedef struct kirchhoff_making {
   moho_kirchhoff_desc d;
   moho_array *src, *rec, *isrc, *irec, *vel, *trav[2], *amp[2];
   bool eikonal;                         /* times are the solver's                          */
-  double *nodes;                        /* coarse tables: what d.nodes points into         */
+  void *nodes;                          /* coarse tables: what d.nodes points to           */
   kirchhoff_sample *samples;            /* and times at random points of each position     */
 } kirchhoff_making;
 
@@ -54,6 +54,10 @@ moho_status moho_kirchhoff_read_limit(const char *name, const moho_numbers *a, m
 moho_status moho_kirchhoff_times(kirchhoff *k, kirchhoff_making *m);
 /* The solver's task for the operator's grid. */
 void moho_kirchhoff_job(const kirchhoff *k, const kirchhoff_making *m, moho_eikonal_job *job);
+/* (sides, nodes): times; their slopes along y, x, z, NULL without weights; the user's amplitudes, or NULL. */
+typedef struct kirchhoff_at_nodes { double *time, *slope[3], *amp; } kirchhoff_at_nodes;
+/* ops/kirchhoff_nodes.c: what d.nodes.tables is, to be freed. */
+moho_status moho_kirchhoff_node_tables(const moho_kirchhoff_desc *d, const kirchhoff_at_nodes *v, void **tables);
 /* ops/kirchhoff_tables.c: full, coarse or none; the times at coarse nodes; what they are off by once the plan is made. */
 moho_status moho_kirchhoff_read_tables(const kirchhoff *k, kirchhoff_making *m);
 moho_status moho_kirchhoff_coarse(kirchhoff *k, kirchhoff_making *m);

@@ -39,7 +39,8 @@ moho_status moho_kirchhoff_read_tables(const kirchhoff *k, kirchhoff_making *m)
 
 typedef struct column { const double *t; int64_t step; } column; /* a position's values at all points */
 
-static void to_nodes(const moho_kirchhoff_desc *d, column c, bool slopes, double *time, double *slope[3], int64_t at)
+/* Values, and their slopes where `slope` wants them, to element `at` on. */
+static void to_nodes(const moho_kirchhoff_desc *d, column c, double *value, double *const slope[3], int64_t at)
 {
   const moho_kirchhoff_nodes *g = &d->nodes;
   const int64_t stride[3] = {d->n[1] * d->n[2], d->n[2], 1};
@@ -49,8 +50,8 @@ static void to_nodes(const moho_kirchhoff_desc *d, column c, bool slopes, double
       j[a] = j[a] * g->step < d->n[a] ? j[a] * g->step : d->n[a] - 1;
       p += j[a] * stride[a];
     }
-    time[at + n] = c.t[p * c.step];
-    for (int a = 0; a < 3 && slopes; a++) {
+    value[at + n] = c.t[p * c.step];
+    for (int a = 0; a < 3 && slope[a]; a++) {
       const int64_t lo = j[a] > 0, hi = j[a] < d->n[a] - 1;
       if (lo + hi)
         slope[a][at + n] = (c.t[(p + hi * stride[a]) * c.step] - c.t[(p - lo * stride[a]) * c.step]) / ((double)(lo + hi) * d->d[a]);
@@ -92,7 +93,7 @@ static moho_status user_amplitudes(const kirchhoff_making *m, int64_t ns, double
     MOHO_TRY(moho_param_host(m->amp[side], MOHO_F64, &h));
     const int64_t n = h->shape.d[1];
     for (int64_t i = 0; i < n; i++)
-      to_nodes(d, (column){(double *)moho_array_data(h) + i * h->stride[1], h->stride[0]}, false, amp, NULL, ((side ? ns : 0) + i) * d->nodes.size);
+      to_nodes(d, (column){(double *)moho_array_data(h) + i * h->stride[1], h->stride[0]}, amp, (double *const[3]){NULL}, ((side ? ns : 0) + i) * d->nodes.size);
     moho_array_unref(h);
   }
   return MOHO_OK;
@@ -106,18 +107,10 @@ static void draw(const kirchhoff *k, column c, int64_t side, kirchhoff_sample *s
   }
 }
 
-moho_status moho_kirchhoff_coarse(kirchhoff *k, kirchhoff_making *m)
+/* Of all sides; and the samples. */
+static moho_status gather(kirchhoff *k, kirchhoff_making *m, const kirchhoff_at_nodes *v)
 {
   moho_kirchhoff_desc *d = &m->d;
-  if (d->tables != MOHO_KIRCHHOFF_COARSE) return MOHO_OK;
-  const bool slopes = d->dynamic || d->angle.on;
-  const int64_t sides = d->ns + (d->shared ? 0 : d->nr);
-  const size_t all = (size_t)(sides * d->nodes.size);
-  m->nodes = calloc(all * (size_t)(1 + 3 * slopes + (m->amp[0] != NULL)), sizeof(double));
-  m->samples = malloc((size_t)(sides * SAMPLES) * sizeof *m->samples);
-  if (!m->nodes || !m->samples)
-    return moho_fail(MOHO_ENOMEM, "out of memory for times of %" PRId64 " positions at %" PRId64 " nodes", sides, d->nodes.size);
-  double *slope[3] = {m->nodes + all, m->nodes + 2 * all, m->nodes + 3 * all}, *end = m->nodes + (size_t)(1 + 3 * slopes) * all;
   for (int side = 0; side < (d->shared ? 1 : 2); side++)
     for (int64_t n = side ? d->nr : d->ns, i = 0; i < n; i += TOGETHER) {
       const int64_t some = n - i < TOGETHER ? n - i : TOGETHER;
@@ -126,20 +119,36 @@ moho_status moho_kirchhoff_coarse(kirchhoff *k, kirchhoff_making *m)
       for (int64_t j = 0; j < some; j++) {
         const int64_t at = (side ? d->ns : 0) + i + j;
         const column c = m->eikonal ? (column){(double *)moho_array_data(h) + j * k->ni, 1} : (column){(double *)moho_array_data(h) + j * h->stride[1], h->stride[0]};
-        to_nodes(d, c, slopes, m->nodes, slope, at * d->nodes.size);
+        to_nodes(d, c, v->time, v->slope, at * d->nodes.size);
         draw(k, c, at, m->samples + at * SAMPLES);
       }
       moho_array_unref(h);
     }
-  if (m->amp[0]) {
-    MOHO_TRY(user_amplitudes(m, d->ns, end));
-    d->nodes.amp = end;
-  }
-  d->nodes.time = m->nodes;
-  for (int i = 0; i < 3 && slopes; i++) d->nodes.slope[i] = slope[i];
+  return v->amp ? user_amplitudes(m, d->ns, v->amp) : MOHO_OK;
+}
+
+moho_status moho_kirchhoff_coarse(kirchhoff *k, kirchhoff_making *m)
+{
+  moho_kirchhoff_desc *d = &m->d;
+  if (d->tables != MOHO_KIRCHHOFF_COARSE) return MOHO_OK;
+  const bool slopes = d->dynamic || d->angle.on;
+  const int64_t sides = d->ns + (d->shared ? 0 : d->nr);
+  const size_t all = (size_t)(sides * d->nodes.size);
+  double *at = calloc(all * (size_t)(1 + 3 * slopes + (m->amp[0] != NULL)), sizeof *at);
+  m->samples = malloc((size_t)(sides * SAMPLES) * sizeof *m->samples);
+  moho_status st = MOHO_OK;
+  if (!at || !m->samples) st = moho_fail(MOHO_ENOMEM, "out of memory for times of %" PRId64 " positions at %" PRId64 " nodes", sides, d->nodes.size);
+  kirchhoff_at_nodes v = {.time = at};
+  for (int i = 0; i < 3 && slopes; i++) v.slope[i] = at + (size_t)(i + 1) * all;
+  if (m->amp[0]) v.amp = at + (size_t)(1 + 3 * slopes) * all;
+  d->nodes.own_amp = v.amp != NULL;
+  if (!st) st = gather(k, m, &v);
+  if (!st) st = moho_kirchhoff_node_tables(d, &v, &m->nodes);
+  free(at);
+  d->nodes.tables = m->nodes;
   d->trav[0] = d->trav[1] = d->amp[0] = d->amp[1] = NULL;
   if (!d->dynamic) d->vel = NULL, d->nvel = 0;
-  return MOHO_OK;
+  return st;
 }
 
 /* ---- how far off -------------------------------------------------------------------------------------------- */
@@ -155,15 +164,21 @@ moho_status moho_kirchhoff_measure(kirchhoff *k, const kirchhoff_making *m, moho
   const moho_kirchhoff_desc *d = &m->d;
   if (d->tables != MOHO_KIRCHHOFF_COARSE) return MOHO_OK;
   const int64_t sides = d->ns + (d->shared ? 0 : d->nr);
-  double *off = malloc((size_t)(sides * SAMPLES) * sizeof *off), *t = malloc((size_t)k->ni * sizeof *t);
-  moho_status st = off && t ? MOHO_OK : moho_fail(MOHO_ENOMEM, "out of memory for times of %" PRId64 " points", k->ni);
+  double *off = malloc((size_t)(sides * SAMPLES) * sizeof *off);
+  moho_array *there = NULL;
+  moho_status st = off ? moho_array_new(k->op.dom_ctx, MOHO_F64, &(moho_shape){1, {k->ni}}, &there) : moho_fail(MOHO_ENOMEM, "out of memory");
   int64_t n = 0;
   for (int64_t side = 0; side < sides && !st; side++) {
-    st = k->op.dom_ctx->be->k->kirchhoff->look(k->plan, on, MOHO_KIRCHHOFF_TIMES, side >= d->ns, side >= d->ns ? side - d->ns : side, t);
-    for (int64_t i = 0; i < SAMPLES && !st; i++) {
+    moho_array *host = NULL;
+    const bool rec = side >= d->ns;
+    st = k->op.dom_ctx->be->k->kirchhoff->look(k->plan, on, MOHO_KIRCHHOFF_TIMES, rec, rec ? side - d->ns : side, moho_array_data(there));
+    if (!st) st = moho_param_host(there, MOHO_F64, &host);
+    const double *t = st ? NULL : moho_array_data(host);
+    for (int64_t i = 0; i < SAMPLES && t; i++) {
       const kirchhoff_sample s = m->samples[side * SAMPLES + i];
       if (isfinite(s.t - t[s.point])) off[n++] = fabs(s.t - t[s.point]);
     }
+    moho_array_unref(host);
   }
   if (!st && n) {
     qsort(off, (size_t)n, sizeof *off, by_size);
@@ -175,6 +190,7 @@ moho_status moho_kirchhoff_measure(kirchhoff *k, const kirchhoff_making *m, moho
                          "take a smaller step, a smoother velocity, or give the table_tol that you accept",
                          d->nodes.step, k->table_off[0], k->table_off[1], tol);
   }
-  free(off), free(t);
+  moho_array_unref(there);
+  free(off);
   return st;
 }
