@@ -63,6 +63,45 @@ describe("RSF files", function()
     moho.write(dir .. "/view.rsf", moho.array{ { 1, 2 }, { 3, 4 } }:transpose())
     assert.same({ { 1, 3 }, { 2, 4 } }, moho.read(dir .. "/view.rsf"):totable())
   end)
+  it("keep values and header of one write together, also when the disk is full or a writer is killed", function()
+    local path = dir .. "/pair.rsf"
+    moho.write(path, moho.array({ 1, 2, 3 }, "f32"))
+    local old = program.slurp(path)
+    -- the shell's limit on the size of a file stands in for a full disk: once within the values, once within the header
+    for blocks, n in pairs{ [64] = 100000, [0] = 2 } do
+      local _, out = program.shell(("trap '' XFSZ; ulimit -f %d; %s -e 'moho = require \"moho\" print(pcall(moho.write, \"pair.rsf\", moho.zeros{ shape = { %d } }))'")
+        :format(blocks, program.quote(program.path "moho"), n))
+      assert.matches("cannot write", out, 1, true)
+      assert.equal(old, program.slurp(path))
+      assert.same({ 1, 2, 3 }, moho.read(path):totable())
+    end
+    -- a header that can't be replaced leaves the values alone
+    os.execute("rm -f " .. program.quote(path) .. "; mkdir " .. program.quote(path))
+    fails("it is a folder", moho.write, path, moho.array({ 7, 8, 9 }, "f32"))
+    os.execute("rmdir " .. program.quote(path))
+    program.write("pair.rsf", old)
+    assert.same({ 1, 2, 3 }, moho.read(path):totable())
+    -- killed at any moment: the pair is of one write, or there is no header
+    local a, b = moho.array({ 1, 1, 1 }, "f32"), moho.array({ 2, 2, 2, 2 }, "f32")
+    a.axes[1] = { o = 1, d = 1 }
+    b.axes[1] = { o = 2, d = 1 }
+    local seen = {}
+    for i = 1, 12 do
+      moho.write(path, i % 2 == 0 and a or b)
+      program.shell(("%s -e 'local moho = require \"moho\" local x = { moho.array({ 1, 1, 1 }, \"f32\"), moho.array({ 2, 2, 2, 2 }, \"f32\") } " ..
+        "for i = 1, 2 do x[i].axes[1] = { o = i, d = 1 } end while true do moho.write(\"pair.rsf\", x[1]) moho.write(\"pair.rsf\", x[2]) end' & p=$!; sleep 0.%02d; kill -9 $p; wait $p")
+        :format(program.quote(program.path "moho"), 7 + i))
+      local f = io.open(path)
+      if f then
+        f:close()
+        local got = moho.read(path)
+        assert.equal(got.axes[1].o, got:at(1))
+        seen[got.size] = true
+      end
+    end
+    assert.is_true(seen[3] or seen[4])
+  end)
+
   it("that are broken are refused with the reason", function()
     local function read(text) return function() moho.read(program.write("bad.rsf", text)) end end
     fails("bad.rsf is no RSF header: it has no n1=", read "hello")

@@ -96,7 +96,6 @@ local kinds = { f32 = { "native_float", 4 }, f64 = { "native_double", 8 }, c64 =
 function rsf.write(who, path, a)
   local kind = kinds[a.dtype]
   if not kind then schema.fail(who, "%s: RSF holds f32, f64, c64 and i32, got %s; convert with a:astype", path, schema.describe(a)) end
-  core.raw_write(who, path .. "@", a)
   local lines = { ("moho %s"):format(core.version), "" }
   local shape = a.shape
   for i = 1, math.max(1, #shape) do
@@ -108,15 +107,7 @@ function rsf.write(who, path, a)
   end
   lines[#lines + 1] = ('\tdata_format="%s" esize=%d'):format(kind[1], kind[2])
   lines[#lines + 1] = ('\tin="%s@"'):format(path)
-  local partial = path .. ".partial"
-  local f, err = io.open(partial, "wb")
-  local ok = f and f:write(table.concat(lines, "\n"), "\n")
-  if f then ok = f:close() and ok end
-  if ok then ok, err = os.rename(partial, path) end
-  if not ok then
-    os.remove(partial)
-    schema.fail(who, "cannot write %s: %s", path, (tostring(err):gsub("^.*: ", "")))
-  end
+  core.raw_write_headed(who, path .. "@", a, path, table.concat(lines, "\n") .. "\n")
 end
 
 return rsf

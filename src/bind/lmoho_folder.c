@@ -15,6 +15,7 @@
 #include "bind/lmoho.h"
 
 #define LOCK_NAME "moho.lock"
+enum { ENOUGH = 1 << 20 };
 
 static int failed(lua_State *L, const char *path)
 {
@@ -115,30 +116,56 @@ static int file_touch(lua_State *L)
   return done(L);
 }
 
+/* nil and the core's words for it. */
+static int refused(lua_State *L)
+{
+  lua_pushnil(L);
+  lua_pushstring(L, moho_errmsg());
+  return 2;
+}
+
 /* (path, text, lasting): the file has the old text or the new one, at any moment; lasting: also after a power cut. */
 static int file_put(lua_State *L)
 {
   size_t n;
   const char *path = luaL_checkstring(L, 1), *text = luaL_checklstring(L, 2, &n);
-  bool lasting = lua_toboolean(L, 3);
-  const char *tmp = lua_pushfstring(L, "%s.%d.partial", path, (int)getpid());
-  int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return failed(L, tmp);
-  bool ok = true;
-  while (ok && n) {
-    ssize_t k = write(fd, text, n);
-    if (k < 0 && errno == EINTR) continue;
-    ok = k > 0;
-    if (ok) text += k, n -= (size_t)k;
+  moho_newfile f;
+  if (moho_newfile_begin(path, &f)) return refused(L);
+  moho_status st = moho_newfile_write(&f, text, n);
+  if (st) moho_newfile_rollback(&f);
+  else st = lua_toboolean(L, 3) ? moho_newfile_commit(&f) : moho_newfile_commit_soon(&f);
+  return st ? refused(L) : done(L);
+}
+
+/* (from, to): a new file with the bytes of another, lasting. */
+static int file_copy(lua_State *L)
+{
+  const char *from = luaL_checkstring(L, 1), *to = luaL_checkstring(L, 2);
+  char *buf = lua_newuserdata(L, ENOUGH);
+  struct stat st;
+  moho_newfile f;
+  int fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);   /* a pipe must not hold us up: it is refused below */
+  if (fd < 0) return failed(L, from);
+  bool plain = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+  if (!plain) {
+    close(fd);
+    lua_pushnil(L);
+    lua_pushfstring(L, "%s: not a regular file", from);
+    return 2;
   }
-  ok = ok && (!lasting || fdatasync(fd) == 0 || errno == EINVAL || errno == ENOTSUP);
-  int why = errno;
-  if (close(fd) && ok) ok = false, why = errno;
-  if (ok && rename(tmp, path) == 0) return done(L);
-  if (ok) why = errno;
-  unlink(tmp);
-  errno = why;
-  return failed(L, path);
+  if (moho_newfile_begin(to, &f)) { close(fd); return refused(L); }
+  moho_status bad = MOHO_OK;
+  ssize_t n = 1;
+  while (!bad && n) {
+    n = read(fd, buf, ENOUGH);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) bad = moho_fail(MOHO_EIO, "%s: %s", from, strerror(errno));
+    else bad = moho_newfile_write(&f, buf, (size_t)n);
+  }
+  close(fd);
+  if (bad) moho_newfile_rollback(&f);
+  else bad = moho_newfile_commit(&f);
+  return bad ? refused(L) : done(L);
 }
 
 /* The path without links and dots, nil when it is not there. */
@@ -240,9 +267,9 @@ void lmoho_open_folder(lua_State *L)
   static const luaL_Reg f[] = {
       {"folder_make", folder_make}, {"folder_list", folder_list}, {"folder_remove", folder_remove},
       {"file_about", file_about},   {"file_touch", file_touch},   {"file_put", file_put},
-      {"file_real", file_real},     {"lock_take", lock_take},     {"lock_drop", lock_drop},
-      {"text_hash", text_hash},     {"host_name", host_name},     {"host_time", host_time},
-      {"host_program", host_program}, {NULL, NULL},
+      {"file_copy", file_copy},     {"file_real", file_real},     {"lock_take", lock_take},
+      {"lock_drop", lock_drop},     {"text_hash", text_hash},     {"host_name", host_name},
+      {"host_time", host_time},     {"host_program", host_program}, {NULL, NULL},
   };
   luaL_setfuncs(L, f, 0);
   if (luaL_newmetatable(L, LOCK_NAME)) {

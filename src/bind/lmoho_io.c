@@ -124,6 +124,17 @@ static int raw_read(lua_State *L)
   return 1;
 }
 
+/* (who, path, array, path of the text, text) */
+static int raw_write_headed(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2), *head_path = luaL_checkstring(L, 4), *head = luaL_checkstring(L, 5);
+  moho_array *a = lmoho_toarray(L, 3, who, "value");
+  moho_status st = moho_raw_write_headed(path, a, head_path, head);
+  if (lmoho_again(L, st)) st = moho_raw_write_headed(path, a, head_path, head);
+  lmoho_check(L, st, who);
+  return 0;
+}
+
 static int raw_write(lua_State *L)
 {
   const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
@@ -225,7 +236,7 @@ void lmoho_open_io(lua_State *L)
   static const luaL_Reg functions[] = {
       {"npy_read", npy_read},   {"npy_write", npy_write},   {"npz_list", npz_list},
       {"npz_read", npz_read},   {"raw_read", raw_read},
-      {"raw_write", raw_write}, {"segy_read", segy_read},   {"segy_header", segy_header},
+      {"raw_write", raw_write}, {"raw_write_headed", raw_write_headed}, {"segy_read", segy_read},   {"segy_header", segy_header},
       {"segy_scan", segy_scan}, {"segy_words", segy_words}, {NULL, NULL},
   };
   luaL_setfuncs(L, functions, 0);

@@ -29,7 +29,4 @@ void moho_file_swap(void *p, size_t width, int64_t n);             /* n values t
 /* A .npy file that something else holds, from where `in` is: all of in->size bytes are read. */
 moho_status moho_npy_read_from(moho_input *in, moho_array **a);
 
-/* ---- writing: bytes to a new file -------------------------------------------------- */
-moho_status moho_newfile_write(moho_newfile *f, const void *p, size_t bytes);
-
 #endif

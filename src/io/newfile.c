@@ -114,17 +114,33 @@ static void forget(moho_newfile *f)
   *f = (moho_newfile){ NULL, NULL, -1 };
 }
 
+/* fsync reports what the disk refused although each write was taken. Some file systems have none: EINVAL. */
+moho_status moho_newfile_flush(moho_newfile *f)
+{
+  if (fsync(f->fd) && errno != EINVAL && errno != ENOTSUP) return moho_fail(MOHO_EIO, "cannot write %s: %s", f->path, strerror(errno));
+  return MOHO_OK;
+}
+
+moho_status moho_newfile_commit_soon(moho_newfile *f)
+{
+  moho_status st = MOHO_OK;
+  if (rename(f->tmp, f->path)) {
+    st = moho_fail(MOHO_EIO, "cannot write %s: %s", f->path, strerror(errno));
+    unlink(f->tmp);
+  }
+  forget(f);
+  return st;
+}
+
 moho_status moho_newfile_commit(moho_newfile *f)
 {
-  /* fsync reports what the disk refused although each write was taken. Some file systems have none: EINVAL. */
-  if ((fsync(f->fd) && errno != EINVAL && errno != ENOTSUP) || rename(f->tmp, f->path)) {
-    moho_status st = moho_fail(MOHO_EIO, "cannot write %s: %s", f->path, strerror(errno));
-    moho_newfile_rollback(f);
-    return st;
-  }
-  flush_folder(f->path);
-  forget(f);
-  return MOHO_OK;
+  moho_status st = moho_newfile_flush(f);
+  char *path = st ? NULL : strdup(f->path);
+  if (st) moho_newfile_rollback(f);
+  else st = moho_newfile_commit_soon(f);
+  if (!st && path) flush_folder(path);
+  free(path);
+  return st;
 }
 
 void moho_newfile_rollback(moho_newfile *f)

@@ -1,5 +1,8 @@
 /* Raw binary: values and nothing else, so that the file's length is the only thing to check. */
+#include <errno.h>
 #include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
 #include "core/impl.h"
 #include "io/file.h"
 
@@ -39,17 +42,45 @@ out:
   return st;
 }
 
+static moho_status put(const char *path, const void *p, size_t bytes, moho_newfile *f)
+{
+  MOHO_TRY(moho_newfile_begin(path, f));
+  moho_status st = moho_newfile_write(f, p, bytes);
+  if (!st) st = moho_newfile_flush(f);
+  if (st) moho_newfile_rollback(f);
+  return st;
+}
+
 moho_status moho_raw_write(const char *path, const moho_array *a)
 {
   moho_newfile f;
   moho_array *h;
   MOHO_TRY(moho_file_host(a, &h));
-  moho_status st = moho_newfile_begin(path, &f);
-  if (!st) {
-    st = moho_newfile_write(&f, moho_array_data(h), (size_t)moho_array_size(h) * moho_dtype_size(h->type));
-    if (!st) st = moho_newfile_commit(&f);
-    else moho_newfile_rollback(&f);
+  moho_status st = put(path, moho_array_data(h), (size_t)moho_array_size(h) * moho_dtype_size(h->type), &f);
+  if (!st) st = moho_newfile_commit(&f);
+  moho_array_unref(h);
+  return st;
+}
+
+/* Two files can't be renamed at once. Between the renames there is no header, rather than one of other values. */
+moho_status moho_raw_write_headed(const char *path, const moho_array *a, const char *head_path, const char *head)
+{
+  moho_newfile values, text;
+  moho_array *h;
+  MOHO_TRY(moho_file_host(a, &h));
+  moho_status st = put(path, moho_array_data(h), (size_t)moho_array_size(h) * moho_dtype_size(h->type), &values);
+  if (st) goto out;
+  if ((st = put(head_path, head, strlen(head), &text))) {
+    moho_newfile_rollback(&values);
+    goto out;
   }
+  if (unlink(text.path) && errno != ENOENT) {
+    st = moho_fail(MOHO_EIO, "cannot write %s: %s", text.path, strerror(errno));
+    moho_newfile_rollback(&values);
+  } else st = moho_newfile_commit(&values);
+  if (!st) st = moho_newfile_commit(&text);
+  else moho_newfile_rollback(&text);
+out:
   moho_array_unref(h);
   return st;
 }

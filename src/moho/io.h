@@ -19,6 +19,8 @@ MOHO_API moho_status moho_npz_read(const char *path, const char *name, moho_arra
 MOHO_API moho_status moho_raw_read(const char *path, moho_dtype t, const moho_shape *s, int64_t offset, bool swap,
                                    moho_array **a);
 MOHO_API moho_status moho_raw_write(const char *path, const moho_array *a);
+/* Values, and a text about them in a file of its own: a reader finds both, or no text. */
+MOHO_API moho_status moho_raw_write_headed(const char *path, const moho_array *a, const char *head_path, const char *head);
 
 /* ---- HDF5 ---------------------------------------------------------------- */
 typedef struct moho_h5 moho_h5;
@@ -94,10 +96,13 @@ MOHO_API moho_status moho_png_write(const char *path, int w, int h, const unsign
 
 /* A file that appears by rename: write to `tmp` (it exists, empty; open it by name or use `fd`), then commit flushes
    and renames it, or rollback removes it. Both leave the struct empty. After a kill NAME.partial stays, and the next
-   write takes it over. */
+   write takes it over. commit_soon does not wait for the disk: whole at any moment, but not after a power cut. */
 typedef struct moho_newfile { char *path, *tmp; int fd; } moho_newfile;
 MOHO_API moho_status moho_newfile_begin(const char *path, moho_newfile *f);
+MOHO_API moho_status moho_newfile_write(moho_newfile *f, const void *p, size_t bytes);
+MOHO_API moho_status moho_newfile_flush(moho_newfile *f);
 MOHO_API moho_status moho_newfile_commit(moho_newfile *f);
+MOHO_API moho_status moho_newfile_commit_soon(moho_newfile *f);
 MOHO_API void moho_newfile_rollback(moho_newfile *f);
 
 #ifdef __cplusplus
