@@ -509,6 +509,23 @@ describe("memory", function()
     local kept = moho.zeros{ shape = { 2 ^ 24 }, device = "cpu" }               -- 64 MiB
     fails("out of memory on cpu: needed 256 MiB, the limit is 256 MiB, .* held by %d+ live blocks? %(largest: 64 MiB made at .*array_spec.lua:%d+%)",
       moho.zeros, { shape = { 2 ^ 26 }, device = "cpu" })
+    -- reused memory counts like fresh memory, and what is cached beyond a new limit is given back
+    moho.mem.limit(0, "cpu")
+    moho.zeros{ shape = { 2 ^ 25 }, device = "cpu" }:free()                     -- 128 MiB, cached
+    assert.is_true(moho.mem("cpu").cached >= 2 ^ 27)
+    moho.mem.limit(moho.mem("cpu").live + 100 * 2 ^ 20, "cpu")
+    local m = moho.mem "cpu"
+    assert.is_true(m.live + m.cached <= m.limit, tostring(m))
+    moho.mem.limit(0, "cpu")
+    local one = moho.zeros{ shape = { 2 ^ 24 + 2 ^ 20 }, device = "cpu" }
+    local other = moho.zeros{ shape = { 2 ^ 24 }, device = "cpu" }
+    moho.mem.limit(moho.mem("cpu").live, "cpu")
+    one:free()                                                                  -- 68 MiB for requests of 64, and a limit below what is live
+    moho.mem.limit(moho.mem("cpu").live + 66 * 2 ^ 20, "cpu")
+    one = moho.zeros{ shape = { 2 ^ 24 }, device = "cpu" }
+    assert.is_true(moho.mem("cpu").live <= moho.mem("cpu").limit)
+    fails("out of memory on cpu", moho.zeros, { shape = { 2 ^ 20 }, device = "cpu" })
+    one:free() other:free()
     moho.mem.limit(0, "cpu")
     assert.equal(0, kept:norm())
     assert.equal(2 ^ 26, moho.zeros{ shape = { 2 ^ 26 }, device = "cpu" }.size)

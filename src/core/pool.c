@@ -78,7 +78,15 @@ void moho_ctx_mem(const moho_ctx *c, moho_mem *m)
 }
 
 moho_status moho_ctx_available(const moho_ctx *c, size_t *available, size_t *total) { return c->be->free_mem(c->dev, available, total); }
-void moho_ctx_limit(moho_ctx *c, size_t bytes) { c->pool->mem.limit = bytes; }
+void moho_ctx_peak_reset(moho_ctx *c) { c->pool->mem.peak = c->pool->mem.live; }
+
+/* Of what is held beyond a new limit, the cached part is given back at once. */
+void moho_ctx_limit(moho_ctx *c, size_t bytes)
+{
+  moho_mem *m = &c->pool->mem;
+  m->limit = bytes;
+  if (bytes && m->live + m->cached > bytes) moho_ctx_trim(c);
+}
 
 static const char *amount(double bytes, char buf[24])
 {
@@ -129,12 +137,15 @@ static moho_status fail_memory(struct moho_pool *p, size_t bytes)
   return moho_fail(MOHO_ENOMEM, "out of memory on %s: needed %s%s%s", p->ctx->name, amount((double)bytes, need), room, tail);
 }
 
+/* Whether `bytes` more would be live than the limit allows: reused memory counts like fresh memory. */
+static bool over(const struct moho_pool *p, size_t bytes) { return p->mem.limit && p->mem.live + bytes > p->mem.limit; }
+
 /* A cached block that fits without much waste: up to an eighth, or anything below 4 KiB. Of equal ones that of the lane. */
 static cached *take_cached(struct moho_pool *p, int lane, size_t bytes)
 {
   cached **best = NULL;
   for (cached **k = &p->free_list; *k; k = &(*k)->next) {
-    if ((*k)->bytes < bytes || (*k)->bytes - bytes > (bytes / 8 < 4096 ? 4096 : bytes / 8)) continue;
+    if ((*k)->bytes < bytes || (*k)->bytes - bytes > (bytes / 8 < 4096 ? 4096 : bytes / 8) || over(p, (*k)->bytes)) continue;
     if (!best || (*k)->bytes < (*best)->bytes || ((*k)->bytes == (*best)->bytes && (*best)->lane != lane && (*k)->lane == lane)) best = k;
     if ((*k)->bytes == bytes && (*k)->lane == lane) break;
   }
@@ -167,6 +178,7 @@ static void use_cached(struct moho_pool *p, cached *k, moho_block *b)
 static moho_status memory(struct moho_pool *p, moho_lane *lane, moho_block *b)
 {
   size_t bytes = b->bytes;
+  if (over(p, bytes)) return fail_memory(p, bytes);
   cached *c = take_cached(p, lane->index, bytes);
   if (c) {
     moho_status st = follow(lane, c);
@@ -175,10 +187,7 @@ static moho_status memory(struct moho_pool *p, moho_lane *lane, moho_block *b)
     p->free_list = c;
     return st;
   }
-  if (p->mem.limit && p->mem.live + p->mem.cached + bytes > p->mem.limit) {
-    moho_ctx_trim(p->ctx);
-    if (p->mem.live + bytes > p->mem.limit) return fail_memory(p, bytes);
-  }
+  if (over(p, p->mem.cached + bytes)) moho_ctx_trim(p->ctx);
   moho_status st = p->ctx->be->alloc(p->ctx->dev, bytes, &b->p);
   if (st == MOHO_ENOMEM) {
     if (p->free_list) {

@@ -29,6 +29,7 @@ MOHO_API const char *moho_ctx_name(const moho_ctx *c);
 MOHO_API bool moho_ctx_is_host(const moho_ctx *c);
 MOHO_API moho_status moho_ctx_sync(moho_ctx *c);
 MOHO_API void moho_ctx_mem(const moho_ctx *c, moho_mem *m);
+MOHO_API void moho_ctx_peak_reset(moho_ctx *c);       /* the peak from now on */
 MOHO_API void moho_ctx_limit(moho_ctx *c, size_t bytes);
 MOHO_API void moho_ctx_trim(moho_ctx *c);
 /* What the device itself has in all and has left, the pool's cached memory counted as taken. */
