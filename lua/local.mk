@@ -39,6 +39,7 @@ lua_modules += lua/moho/strict.lua
 lua_modules += lua/moho/sweep.lua
 lua_modules += lua/moho/sweep_command.lua
 lua_modules += lua/moho/sweep_folder.lua
+lua_modules += lua/moho/sweep_merge.lua
 lua_modules += lua/moho/sweep_progress.lua
 lua_modules += lua/moho/sweep_queue.lua
 lua_modules += lua/moho/sweep_report.lua

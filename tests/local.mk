@@ -38,6 +38,7 @@ specs += %D%/solvers_spec.lua
 specs += %D%/sparse_spec.lua
 specs += %D%/sweep_spec.lua
 specs += %D%/sweep_hostile_spec.lua
+specs += %D%/sweep_machines_spec.lua
 specs += %D%/checkpoint_spec.lua
 specs += %D%/plot_spec.lua
 specs += %D%/draw_spec.lua

@@ -2,6 +2,7 @@
 local core = require "moho.core"
 local host = require "moho.host"
 local schema = require "moho.schema"
+local show = require "moho.show"
 
 local progress = {}
 local shown                                     -- the bar whose line is on the terminal
@@ -14,19 +15,13 @@ function progress.wipe()
   shown = nil
 end
 
-local function time_text(s)
-  if s < 100 then return ("%.0f s"):format(s) end
-  if s < 6000 then return ("%.0f min"):format(s / 60) end
-  return ("%.1f h"):format(s / 3600)
-end
-
 local Bar = { __name = "moho.progress", __metatable = "progress" }
 Bar.__index = Bar
 
 local function times(self, now)
   local gone = now - self.start
-  local left = self.done > 0 and self.done < self.total and ", " .. time_text(gone / self.done * (self.total - self.done)) .. " left" or ""
-  return time_text(gone) .. left
+  local left = self.done > 0 and self.done < self.total and ", " .. show.duration(gone / self.done * (self.total - self.done)) .. " left" or ""
+  return show.duration(gone) .. left
 end
 
 local function draw(self, now)

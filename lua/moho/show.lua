@@ -21,6 +21,13 @@ local function bytes_text(n)
 end
 show.bytes = bytes_text
 
+--- A duration in words: 35 ms, 4.2 s, 3 min 07 s, 2 h 05 min.
+function show.duration(s)
+  if s < 0.0995 then return ("%.0f ms"):format(s * 1e3) elseif s < 59.5 then return ("%.2g s"):format(s) end
+  if s < 3600 then return ("%d min %02d s"):format(math.floor(s / 60), s % 60) end
+  return ("%d h %02d min"):format(math.floor(s / 3600), math.floor(s / 60) % 60)
+end
+
 local function number(v)
   if type(v) == "cdata" then return ("%s%s%si"):format(number(tonumber(v.re)), v.im < 0 and "-" or "+", number(math.abs(tonumber(v.im)))) end
   if v == math.floor(v) and math.abs(v) < 1e7 then return ("%d"):format(v) end

@@ -12,7 +12,8 @@ usage: moho [-d DEVICE] [--threads N] sweep FILE [options] [-- arguments of the 
        moho sweep best DIR [--by=[-]NAME]    the best run; -NAME: by the largest
        moho sweep pivot DIR DOWN ACROSS NAME a result over two parameters
        moho sweep report DIR                 writes DIR/report.html
-       moho sweep merge DIR                  writes sweep.h5, table.csv and report.html of shards' runs
+       moho sweep merge DIR [FROM ...]       takes the runs of other machines' folders into DIR; writes sweep.h5, table.csv and
+                                             report.html of all (--accept-changes: also those of other code)
        moho sweep clean DIR [--all]          removes runs that failed or were cut off; --all: every run
 
 FILE returns moho.sweep{...}. What is done is kept; the same command goes on where it was.
@@ -90,7 +91,8 @@ local run_options = {
   end,
   worker = integer(1), serve = any,
 }
-local look_options = { columns = words, sort = any, csv = any, by = any, all = true, minimize = any, maximize = any }
+local look_options = { status = {}, table = { columns = words, sort = any, csv = any }, best = { by = any }, pivot = {}, report = {}, merge = { accept_changes = true },
+  clean = { all = true } }
 
 local function flags(declared)
   local list = { "--help" }
@@ -253,8 +255,13 @@ function look.report(dir)
   print(dir .. "/report.html")
 end
 
-function look.merge(dir)
+function look.merge(dir, o, from)
   local lock = folder.lock(dir)
+  local merge = require "moho.sweep_merge"
+  for _, f in ipairs(from) do
+    f = f:gsub("(.)/+$", "%1")
+    print(merge.words(f, merge.take(dir, f, o.accept_changes)))
+  end
   local about = folder.record(dir .. "/sweep") or {}
   tables().write_out(dir, about.name or dir)
   core.lock_drop(lock)
@@ -277,11 +284,12 @@ function look.clean(dir, o)
 end
 
 local function look_at(what, args)
-  local o, left = parse(args, look_options)
+  local o, left = parse(args, look_options[what])
   if o.help then io.write(usage_text) return 0 end
   local dir = table.remove(left, 1) or usage("%s: of which folder?", what)
-  if core.file_about(dir .. "/runs") ~= "folder" then usage("%s: %s is no folder of a sweep", what, dir) end
-  if what ~= "pivot" and left[1] then usage("%s: one folder, please; '%s' is left over", what, left[1]) end
+  local gathers = what == "merge" and left[1] and not core.file_about(dir)     -- into a new folder
+  if not gathers and core.file_about(dir .. "/runs") ~= "folder" then usage("%s: %s is no folder of a sweep", what, dir) end
+  if what ~= "pivot" and what ~= "merge" and left[1] then usage("%s: one folder, please; '%s' is left over", what, left[1]) end
   look[what](dir:gsub("(.)/+$", "%1"), o, left)
   return 0
 end
@@ -312,6 +320,7 @@ function M.main(device, threads) os.exit(ended(main, { unpack(arg) }, device, th
 --- A script that returned a sweep to the program itself: moho FILE.
 function M.returned(s)
   os.exit(ended(function()
+    if s.file and core.holds_card() then require("moho.sweep_run").hand_over(s) end
     local o = { sets = {} }
     return run(s, o, {})
   end))

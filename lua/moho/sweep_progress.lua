@@ -2,16 +2,10 @@
 -- change ("json", one a line), or nothing ("none"). The first failure is shown at once in each but "none".
 local core = require "moho.core"
 local host = require "moho.host"
+local show = require "moho.show"
 local text = require "moho.sweep_text"
 
 local M = {}
-
-local function time_text(s)
-  if s < 0.0995 then return ("%.0f ms"):format(s * 1e3) elseif s < 59.5 then return ("%.2g s"):format(s) end
-  if s < 3600 then return ("%d min %02d s"):format(math.floor(s / 60), s % 60) end
-  return ("%d h %02d min"):format(math.floor(s / 3600), math.floor(s / 60) % 60)
-end
-M.time_text = time_text
 
 -- What is no UTF-8 becomes U+FFFD: a reader of JSON stops at it.
 local function utf8(s)
@@ -84,7 +78,7 @@ function Progress:summary(running)
   if self.failed > 0 then words[#words + 1] = ("%d failed"):format(self.failed) end
   if running and running > 0 then words[#words + 1] = ("%d running"):format(running) end
   local left = self:left()
-  if left and self.done + self.failed < self.total then words[#words + 1] = time_text(left) .. " left" end
+  if left and self.done + self.failed < self.total then words[#words + 1] = show.duration(left) .. " left" end
   if self.best_text then words[#words + 1] = self.best_text end
   return table.concat(words, ", ")
 end
@@ -111,7 +105,7 @@ function Progress:event(what, run, record, running)
       error = record.error, kind = record.kind, attempt = record.attempt, done = self.done, failed = self.failed, total = self.total,
       left = self:left() }, "\n")
   elseif self.form == "plain" and (what ~= "started") then
-    say(self, ("run %d %s in %s: %s%s"):format(run.number, what, time_text(record.seconds or 0), run.key,
+    say(self, ("run %d %s in %s: %s%s"):format(run.number, what, show.duration(record.seconds or 0), run.key,
       what == "done" and "  " .. text.of(record.row or {}) or "  " .. tostring(record.error):match "^[^\n]*"))
     say(self, "  " .. self:summary(running))
   end
@@ -134,7 +128,7 @@ function Progress:finish()
   local took = core.clock() - self.began
   if self.form == "json" then
     io.stderr:write(json_value{ event = "end", done = self.done, failed = self.failed, total = self.total, seconds = took }, "\n")
-  else say(self, ("%s in %s"):format(self:summary(0), time_text(took))) end
+  else say(self, ("%s in %s"):format(self:summary(0), show.duration(took))) end
 end
 
 return M

@@ -16,11 +16,20 @@ local function in_shard(shard, id)
   return not shard or math.floor(text.uniform("shard", id) * shard[2]) + 1 == shard[1]
 end
 
-local function changed(s, runs)
-  local code, version, example = 0, 0, nil
+--- What --accept-changes has said: results of one code and version stand beside those of another.
+function M.acceptance(r, code) return ("%s %s > %s %s"):format(tostring(r.code), tostring(r.moho), code, core.version) end
+
+-- Stops at results of other code, but for those in `accepted`, a list, which grows when `accept` is set.
+local function changed(s, runs, accepted, accept)
+  local code, version, example, known = 0, 0, nil, {}
+  for _, pair in ipairs(accepted) do known[pair] = true end
   for _, point in ipairs(s.list) do
     local r = runs[point.id] and runs[point.id].record
-    if r and r.state == "done" then
+    local pair = r and M.acceptance(r, s.code)
+    if r and r.state == "done" and accept and not known[pair] and (r.code ~= s.code or r.moho ~= core.version) then
+      known[pair], accepted[#accepted + 1] = true, pair
+    end
+    if r and r.state == "done" and not known[pair] then
       if r.code ~= s.code then code, example = code + 1, example or r end
       if r.moho ~= core.version then version, example = version + 1, example or r end
     end
@@ -34,10 +43,11 @@ local function changed(s, runs)
 end
 
 --- Every point of the sweep, in order, with what would be done: { p, key, id, number, dir, action, record }; action is "run",
---- "done" (kept), "failed" (kept) or "left" (not asked for).
+--- "done" (kept), "failed" (kept) or "left" (not asked for). Then which changes of code are accepted.
 function M.plan(s, o)
   local runs, last = folder.runs(s.out)
-  if not o.accept_changes and o.rerun ~= "all" then changed(s, runs) end
+  local accepted = (folder.record(s.out .. "/sweep") or {}).accepted or {}
+  if o.rerun ~= "all" then changed(s, runs, accepted, o.accept_changes) end
   -- A new run's number is its place in the sweep, the same for each part of it whenever that starts, unless another run has it.
   local plan, taken = {}, {}
   for _, r in pairs(runs) do taken[r.number] = true end
@@ -70,7 +80,7 @@ function M.plan(s, o)
       if o.limit and n > o.limit then run.action = "left" end
     end
   end
-  return plan
+  return plan, accepted
 end
 
 local Queue = {}
@@ -78,7 +88,9 @@ Queue.__index = Queue
 
 function M.new(s, o, part)
   local q = setmetatable({ s = s, part = part, list = {}, at = 0, done_before = 0, failed_before = 0 }, Queue)
-  for _, run in ipairs(M.plan(s, o)) do
+  local plan
+  plan, q.accepted = M.plan(s, o)
+  for _, run in ipairs(plan) do
     if run.action == "run" then q.list[#q.list + 1] = run
     elseif run.action == "done" then q.done_before = q.done_before + 1
     elseif run.action == "failed" then q.failed_before = q.failed_before + 1 end

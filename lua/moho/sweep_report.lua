@@ -3,6 +3,7 @@
 local core = require "moho.core"
 local folder = require "moho.sweep_folder"
 local progress = require "moho.sweep_progress"
+local show = require "moho.show"
 
 local M = {}
 
@@ -232,7 +233,7 @@ function M.html(out)
   local words = {}
   for _, k in ipairs{ "done", "failed", "running", "unfinished" } do if count[k] then words[#words + 1] = ("%d %s"):format(count[k], k) end end
   local name = about.name or out
-  local line = ("%d runs: %s; %s of work; moho %s, %s"):format(#list, table.concat(words, ", "), progress.time_text(took), core.version, os.date "%Y-%m-%d %H:%M")
+  local line = ("%d runs: %s; %s of work; moho %s, %s"):format(#list, table.concat(words, ", "), show.duration(took), core.version, os.date "%Y-%m-%d %H:%M")
   local page = { head:format(escaped(name), escaped(name), escaped(line)) }
   local names, by_name, left_out = pictures(list)
   if #names > 0 then page[#page + 1] = "<h2>Pictures</h2>\n" end

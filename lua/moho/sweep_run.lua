@@ -49,9 +49,9 @@ local function log_close(run)
 end
 
 -- What this program was told about modules and the language, for the workers: -I, -l, -j, -E, --strict and the like; and the device.
--- Threads are given anew; code of -e is the parent's own.
+-- Threads are given anew; code of -e is the parent's own. Gives the words, the device and the threads asked for.
 local function passed_on()
-  local words, out, i, device = {}, {}, 1, nil
+  local words, out, i, device, threads = {}, {}, 1, nil, nil
   local f = io.open("/proc/self/cmdline", "rb")
   for word in (f and f:read "*a" or ""):gmatch "([^%z]*)%z" do words[#words + 1] = word end
   if f then f:close() end
@@ -66,12 +66,16 @@ local function passed_on()
       device = words[i + 1]
       i = i + 1
     elseif w:match "^%-%-device=" or w:match "^%-d" then device = w:match "^%-%-device=(.*)" or w:sub(3)
-    elseif w == "-e" or w == "--threads" or w == "--color" then i = i + 1 end
+    elseif w == "--threads" then
+      threads = words[i + 1]
+      i = i + 1
+    elseif w:match "^%-%-threads=" then threads = w:match "=(.*)"
+    elseif w == "-e" or w == "--color" then i = i + 1 end
     i = i + 1
   end
   local apart = false                                  -- -E: from the environment
   for _, w in ipairs(out) do apart = apart or w == "-E" end
-  return out, device or not apart and os.getenv "MOHO_DEVICE" or nil
+  return out, device or not apart and os.getenv "MOHO_DEVICE" or nil, threads
 end
 
 local function sweep_mode() return require("moho.sweep").mode end
@@ -111,6 +115,7 @@ local function hand_out(r, slot)
   run.attempt, run.started, run.device = (run.attempt or 0) + 1, core.host_time(), slot.device
   run.device_name = slot.about
   slot.run, slot.state, slot.since, slot.beat, slot.kill = run, "busy", core.clock(), core.clock(), nil
+  slot.ooms = core.process_ooms()
   folder.put_record(run.dir .. "/status", record_of(r, run, "running"))
   os.remove(run.dir .. "/error.txt")
   r.progress:event("started", run, {}, r.busy)
@@ -129,18 +134,21 @@ local function keep(r, run, record)
   folder.put_record(about, record, true)
 end
 
--- A run has ended, one way or the other. Memory and time are given another chance; a defect of the run is not.
+-- What another attempt may do better: memory, time, an end from outside; a defect of the run is none.
+local again = { memory = true, timeout = true, killed = true }
+
+-- A run has ended, one way or the other.
 local function finish(r, slot, state, o)
   local run = slot.run
   slot.run = nil
   log_close(run)
   local record = record_of(r, run, state)
-  record.row, record.seconds, record.peak = o.row, o.seconds or core.clock() - slot.since, o.peak
+  record.row, record.seconds, record.peak, record.process = o.row, o.seconds or core.clock() - slot.since, o.peak, o.process
   record.error, record.kind, record.trace, record.finished = o.error, o.kind, o.trace, core.host_time()
   if state == "failed" then
     folder.make(r.s.out, run.number, run.id)
     folder.put(run.dir .. "/error.txt", ("%s\nparameters %s\nattempt %d, %s\n"):format(o.trace or o.error, run.key, run.attempt, o.kind))
-    if (o.kind == "memory" or o.kind == "timeout") and run.attempt <= r.retries and not r.stopping then
+    if again[o.kind] and run.attempt <= r.retries and not r.stopping then
       r.progress:note("run %d: %s; attempt %d of %d follows", run.number, o.error:match "^[^\n]*", run.attempt + 1, r.retries + 1)
       r.queue:again(run)
       return
@@ -212,6 +220,14 @@ local function ending(process)
   return ("ended with exit code %s"):format(tostring(code)), nil
 end
 
+-- Signal 9 comes from a person, a batch system, or the system that lacks memory: of the latter it keeps count.
+local function killed(slot)
+  local n = core.process_ooms()
+  if not n or not slot.ooms then return "killed", "by hand, by a batch system, or for lack of memory; this system does not count the latter" end
+  if n > slot.ooms then return "memory", "by the system, which has ended a process for lack of memory in that time" end
+  return "killed", "by hand or by a batch system; the system has ended nothing for lack of memory in that time"
+end
+
 local function gone(r, slot)
   local how, signal = ending(slot.process)
   drain_out(slot)
@@ -224,8 +240,13 @@ local function gone(r, slot)
       keep(r, run, record_of(r, run, "unfinished"))
       r.queue:done(run)
     else
-      local why = "the process " .. how .. (signal == 9 and ", from outside: by the system, which does so when memory is short, or by hand" or "")
-      finish(r, slot, "failed", { kind = signal == 9 and "memory" or "crash", error = why,
+      local kind, why = "crash", "the process " .. how
+      if signal == 9 then
+        local by
+        kind, by = killed(slot)
+        why = why .. ", from outside: " .. by
+      end
+      finish(r, slot, "failed", { kind = kind, error = why,
         trace = run.last and run.last:find "%S" and why .. "; the last it printed:\n" .. run.last })
     end
   elseif state == "starting" and not r.ending then
@@ -346,6 +367,19 @@ end
 
 local M = {}
 
+--- The script has opened a card on its way to the sweep. A process that holds one must not run the sweep: this one becomes
+--- `moho sweep FILE`, which opens none. Does not return.
+function M.hand_over(s)
+  local out, device, threads = passed_on()
+  local words = { core.host_program() }
+  for _, w in ipairs(out) do words[#words + 1] = w end
+  if device then words[#words + 1] = "--device=" .. device end
+  if threads then words[#words + 1] = "--threads=" .. threads end
+  for _, w in ipairs{ "sweep", s.file, "--" } do words[#words + 1] = w end
+  for _, w in ipairs(s.args) do words[#words + 1] = w end
+  core.process_become(words)
+end
+
 --- Runs what is not done of sweep `s`; gives { done =, failed =, total =, stopped = }.
 function M.run(s, o)
   local part = o.shard or o.run
@@ -358,7 +392,7 @@ function M.run(s, o)
   r.progress = progress.new{ form = o.progress or "auto", total = r.queue:total(), workers = r.workers, best = s:best_teller() }
   if r.queue:kept() > 0 then r.progress:note("%d of %d runs are done already", r.queue:kept(), #s.list) end
   folder.put_record(s.out .. "/sweep", { name = s.name, script = s.file, seed = s.seed, names = s.names, minimize = s.minimize, maximize = s.maximize, moho = core.version,
-    versions = host.versions(), arguments = s.args, sets = s.sets })
+    versions = host.versions(), arguments = s.args, sets = s.sets, accepted = r.queue.accepted })
   folder.put(s.out .. "/script.lua", folder.slurp(s.file) or "")
   core.process_guard(true)
   local ok, e = pcall(function() while turn(r) do end end)

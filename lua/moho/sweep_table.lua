@@ -2,9 +2,9 @@
 local ffi = require "ffi"
 local core = require "moho.core"
 local schema = require "moho.schema"
+local show = require "moho.show"
 local text = require "moho.sweep_text"
 local folder = require "moho.sweep_folder"
-local progress = require "moho.sweep_progress"
 
 local M = {}
 
@@ -22,7 +22,7 @@ function M.results(out)
     if c then
       local age = select(3, core.file_about(r.dir .. "/status")) or 0
       list[#list + 1] = { number = r.number, id = r.id, dir = r.dir, name = r.name, p = text.read(c.key) or {}, row = c.row or {}, seconds = c.seconds,
-        state = c.state == "running" and (age > 30 or ended(c)) and "unfinished" or c.state, error = c.error, kind = c.kind, trace = c.trace, peak = c.peak,
+        state = c.state == "running" and (age > 30 or ended(c)) and "unfinished" or c.state, error = c.error, kind = c.kind, trace = c.trace, peak = c.peak, process = c.process,
         attempt = c.attempt, device = c.device, started = c.started, finished = c.finished }
     end
   end
@@ -339,6 +339,7 @@ local Plan = { __tostring = function(p) return p.text end }
 
 function M.plan(s, plan)
   local count, lines, peak, estimate = { run = 0, done = 0, failed = 0, left = 0 }, {}, 0, 0
+  local process = 0
   local head = { "run", "id" }
   for _, k in ipairs(s.names) do head[#head + 1] = k end
   if s.estimate then head[#head + 1] = "memory" end
@@ -346,7 +347,7 @@ function M.plan(s, plan)
   for _, run in ipairs(plan) do
     count[run.action] = count[run.action] + 1
     local c = run.record
-    if c and c.state == "done" then peak = math.max(peak, c.peak or 0) end
+    if c and c.state == "done" then peak, process = math.max(peak, c.peak or 0), math.max(process, c.process or 0) end
     local l = { tostring(run.number), run.id }
     for _, k in ipairs(s.names) do l[#l + 1] = cell(run.p[k]) end
     if s.estimate then
@@ -360,7 +361,8 @@ function M.plan(s, plan)
     lines[#lines + 1] = l
   end
   local memory = s.estimate and ("memory of a run: at most %.4g MiB by its own estimate"):format(estimate / 2 ^ 20) or
-    peak > 0 and ("memory of a run: at most %.4g MiB in the runs that are done"):format(peak / 2 ^ 20) or
+    peak + process > 0 and ("memory of a run: at most %s in arrays%s in the runs that are done"):format(show.bytes(peak),
+      process > 0 and (", %s as a process"):format(show.bytes(process)) or "") or
     "memory of a run: not known before one is done (memory = function(p) gives an estimate)"
   return setmetatable({ count = count, plan = plan, text = ("%s\n\n%d points: %d to run, %d done, %d failed, %d not asked for\n%s"):format((M.aligned(head, lines)), #plan,
     count.run, count.done, count.failed, count.left, memory) }, Plan)
@@ -421,7 +423,7 @@ function M.status(out)
   end
   local words = {}
   for _, k in ipairs{ "done", "failed", "running", "unfinished" } do if count[k] then words[#words + 1] = ("%d %s"):format(count[k], k) end end
-  lines[1] = ("%s: %d runs, %s; %s of work"):format(out, #list, #words > 0 and table.concat(words, ", ") or "none started", progress.time_text(took))
+  lines[1] = ("%s: %d runs, %s; %s of work"):format(out, #list, #words > 0 and table.concat(words, ", ") or "none started", show.duration(took))
   for _, r in ipairs(list) do
     if r.state == "failed" then
       lines[#lines + 1] = ("  run %d failed (%s): %s"):format(r.number, r.kind, tostring(r.error):match "^[^\n]*")

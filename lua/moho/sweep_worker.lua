@@ -123,9 +123,10 @@ local function checked(row, p)
   return row
 end
 
-local function peak_of(device)
+-- The most that this run has held: in arrays on its device, and as a process, with what earlier runs have left cached.
+local function peaks_of(device)
   local ok, m = pcall(core.mem, device)
-  return ok and m.peak or 0
+  return ok and m.peak or 0, core.worker_peak()
 end
 
 -- The card as `moho info` names it; nil on the CPU, where nobody should look for cards.
@@ -142,6 +143,8 @@ local function one(s, setup, point, dir, attempt)
   provenance.parameters(point.p)
   provenance.seed(ctx.seed)
   os.remove(dir .. "/result.h5")
+  core.mem_peak_reset(core.default_device())
+  core.worker_peak()
   local p = text.read(point.key)                     -- its own copy, to do with what it likes
   local ok, e = xpcall(function()
     local row = checked(s.run_function(p, ctx), point.p)
@@ -149,12 +152,13 @@ local function one(s, setup, point, dir, attempt)
     return row
   end, function(e) return getmetatable(e) == Storage and { message = e, trace = e.why } or trimmed(e) end)
   io.stdout:flush()
+  local peak, process = peaks_of(core.default_device())
   if ok then
-    tell("done", { row = e, seconds = core.clock() - ctx.began, peak = peak_of(core.default_device()) })
+    tell("done", { row = e, seconds = core.clock() - ctx.began, peak = peak, process = process })
     return
   end
   if ctx.file then pcall(core.h5_abandon, "sweep", ctx.file) end
-  tell("failed", { kind = kind_of(e.message), error = tostring(e.message), trace = e.trace, seconds = core.clock() - ctx.began })
+  tell("failed", { kind = kind_of(e.message), error = tostring(e.message), trace = e.trace, seconds = core.clock() - ctx.began, peak = peak, process = process })
   os.exit(1)
 end
 

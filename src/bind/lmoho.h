@@ -57,6 +57,7 @@ void lmoho_copy(lua_State *L, const moho_array *from, moho_array *to, const char
 /* A device name, or nil for the default device. The reference stays with the registry. */
 moho_ctx *lmoho_toctx(lua_State *L, int i, const char *who);
 moho_ctx *lmoho_cpu(lua_State *L);
+bool lmoho_holds_card(lua_State *L);                                           /* whether a device other than the CPU has been opened */
 void lmoho_pushscalar(lua_State *L, moho_scalar v, bool complex);              /* a number, or LuaJIT's complex */
 moho_scalar lmoho_toscalar(lua_State *L, int i, const char *who, const char *arg);
 bool lmoho_isscalar(lua_State *L, int i);                                      /* number or complex    */

@@ -57,6 +57,12 @@ static int ctx_why(lua_State *L)
   return 1;
 }
 
+static int ctx_holds_card(lua_State *L)
+{
+  lua_pushboolean(L, lmoho_holds_card(L));
+  return 1;
+}
+
 static int ctx_mem(lua_State *L)
 {
   moho_mem m;
@@ -85,6 +91,12 @@ static int ctx_mem(lua_State *L)
 static int ctx_limit(lua_State *L)
 {
   moho_ctx_limit(lmoho_toctx(L, 1, "mem"), (size_t)luaL_checknumber(L, 2));
+  return 0;
+}
+
+static int ctx_peak_reset(lua_State *L)
+{
+  moho_ctx_peak_reset(lmoho_toctx(L, 1, "mem"));
   return 0;
 }
 
@@ -147,8 +159,8 @@ static int ctx_interactive(lua_State *L)
 void lmoho_open_ctx(lua_State *L)
 {
   static const luaL_Reg f[] = {
-    { "default_device", ctx_default }, { "probe", ctx_probe }, { "devices", ctx_devices }, { "why_no", ctx_why }, { "mem", ctx_mem },
-    { "mem_limit", ctx_limit }, { "mem_trim", ctx_trim }, { "sync", ctx_sync }, { "clock", ctx_clock }, { "threads", ctx_threads },
+    { "default_device", ctx_default }, { "probe", ctx_probe }, { "devices", ctx_devices }, { "holds_card", ctx_holds_card }, { "why_no", ctx_why }, { "mem", ctx_mem },
+    { "mem_limit", ctx_limit }, { "mem_trim", ctx_trim }, { "mem_peak_reset", ctx_peak_reset }, { "sync", ctx_sync }, { "clock", ctx_clock }, { "threads", ctx_threads },
     { "timeline_start", timeline_start }, { "timeline_stop", timeline_stop },
     { "interactive", ctx_interactive }, { "complex_hooks", lmoho_complex_hooks }, { "complex_ready", lmoho_complex_ready }, { NULL, NULL },
   };

@@ -332,6 +332,48 @@ static int worker_tell(lua_State *L)
   return 0;
 }
 
+/* The most bytes of memory that this process has held since this was last asked; nil where the system does not let
+   that be counted anew. */
+static int worker_peak(lua_State *L)
+{
+  char line[256];
+  unsigned long long kib = 0;
+  FILE *f = fopen("/proc/self/status", "re");
+  while (f && fgets(line, sizeof line, f))
+    if (sscanf(line, "VmHWM: %llu kB", &kib) == 1) break;
+  if (f) fclose(f);
+  int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+  bool reset = fd >= 0 && write(fd, "5", 1) == 1;
+  if (fd >= 0) close(fd);
+  if (!reset || !kib) return 0;
+  lua_pushnumber(L, (double)kib * 1024);
+  return 1;
+}
+
+/* How many processes the system has ended for lack of memory, since it was started; nil where it does not say. */
+static int process_ooms(lua_State *L)
+{
+  char line[256];
+  unsigned long long n;
+  bool found = false;
+  FILE *f = fopen("/proc/vmstat", "re");
+  while (f && !found && fgets(line, sizeof line, f)) found = sscanf(line, "oom_kill %llu", &n) == 1;
+  if (f) fclose(f);
+  if (!found) return 0;
+  lua_pushnumber(L, (double)n);
+  return 1;
+}
+
+/* ({program, word, ...}): this process becomes the program, and does not return. */
+static int process_become(lua_State *L)
+{
+  luaL_checktype(L, 1, LUA_TTABLE);
+  const char **argv = strings(L, 1);
+  fflush(NULL);
+  execv(argv[0], (char *const *)argv);
+  return lmoho_error(L, "sweep", "cannot start %s: %s", argv[0], strerror(errno));
+}
+
 void lmoho_open_process(lua_State *L)
 {
   static const luaL_Reg f[] = {
@@ -339,6 +381,7 @@ void lmoho_open_process(lua_State *L)
       {"process_read", process_read},     {"process_tell", process_tell},   {"process_ended", process_ended},
       {"process_stop", process_stop},     {"process_pid", process_pid},     {"process_memory", process_memory},
       {"worker_begin", worker_begin},     {"worker_next", worker_next},     {"worker_tell", worker_tell},
+      {"worker_peak", worker_peak},       {"process_ooms", process_ooms},   {"process_become", process_become},
       {NULL, NULL},
   };
   luaL_setfuncs(L, f, 0);

@@ -99,6 +99,20 @@ moho_status lmoho_findctx(lua_State *L, const char *name, moho_ctx **c)
   return st;
 }
 
+bool lmoho_holds_card(lua_State *L)
+{
+  bool holds = false;
+  lua_pushlightuserdata(L, (void *)&ctx_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  if (lua_istable(L, -1))
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+      ctxbox *b = lua_touserdata(L, -1);
+      holds = holds || (b->c && !moho_ctx_is_host(b->c));
+    }
+  lua_pop(L, 1);
+  return holds;
+}
+
 moho_ctx *lmoho_cpu(lua_State *L)
 {
   moho_ctx *c;
