@@ -1,7 +1,7 @@
 -- Which damping, aperture and velocity? A sweep over the three for a small least-squares migration: a table, the best run, a
 -- contact sheet of the images.
 --
---   moho sweep examples/sweep_lsm.lua --workers=2        in runs/sweep_lsm: report.html, table.csv, sweep.h5
+--   moho sweep examples/sweep_lsm.lua --workers=2        in runs/sweep_lsm: report.html, table.csv, sweep.h5, sheet.png
 --   moho sweep examples/sweep_lsm.lua --set damp=3,30   other values; what is done is kept
 --   moho examples/sweep_lsm.lua                          the same without the command
 local moho = require "moho"
@@ -55,8 +55,10 @@ return sweep{
     local truth = reflectivity()
     image.axes[1], image.axes[2] = { o = 0, d = dx, label = "distance", unit = "m" }, { o = 0, d = dz, label = "depth", unit = "m" }
     ctx:save("image", image)
-    moho.plot.image(image, { file = ctx:path "image.png", cmap = "grey", width = 480, height = 320 })
+    moho.plot.image(image, { file = ctx:path "image.png", cmap = "grey", width = 480, height = 230 })
     ctx:log("%d iterations, %s", info.niter, info.reason)
     return { misfit = (A * image - d):norm() / d:norm(), correlation = image:dot(truth) / (image:norm() * truth:norm()), iterations = info.niter }
   end,
+  -- All images side by side, the best first.
+  finish = function(s) s:sheet("image", s.out .. "/sheet.png", { by = "-correlation", cmap = "grey" }) end,
 }

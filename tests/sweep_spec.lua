@@ -440,6 +440,35 @@ describe("sweeps", function()
       assert.equal(1, code)
       assert.truthy(err:find("put the sweep into a file", 1, true), err)
     end)
+    it("calls finish in the parent when the whole is written, not for a part, and says what it raises", function()
+      local body = [[return sweep{ space = { n = { 1, 2 } }, run = function(p, ctx) ctx:save("a", moho.ones{ shape = { 4, 6 } }) return { y = p.n } end,
+        finish = function(s)
+          if arg[1] then error "no sheet" end
+          s:sheet("a", s.out .. "/sheet.png", { by = "-y" })
+          io.open(s.out .. "/finished", "a"):write(s:best("-y").number, io.open(s.out .. "/report.html") and "r" or "", " ")
+        end }]]
+      script("fin.lua", body)
+      assert.equal(0, (run{ "sweep", "fin.lua", "--shard=1/1", "--progress=none" }))
+      assert.is_false(program.readable(dir .. "/runs/fin/finished"))
+      for _ = 1, 2 do assert.equal(0, (run{ "sweep", "fin.lua", "--progress=none" })) end
+      assert.equal("2r 2r ", program.slurp(dir .. "/runs/fin/finished"))
+      assert.equal("PNG", program.slurp(dir .. "/runs/fin/sheet.png"):sub(2, 4))
+      local code, _, err = run{ "sweep", "fin.lua", "--progress=none", "--", "x" }
+      assert.equal(1, code)
+      assert.truthy(err:find("fin.lua:5: no sheet", 1, true), err)
+      assert.same({ done = 2 }, counts "runs/fin")
+    end)
+    it("is the jobs of a Slurm array, each a shard", function()
+      local slurm = (os.getenv "top_srcdir" or "..") .. "/examples/sweep_slurm.sh"
+      if not program.readable(slurm) then return pending "examples/sweep_slurm.sh is in the sources" end
+      script("jobs.lua", "return sweep{ space = { n = sweep.range(1, 20) }, run = function(p) return { y = p.n } end }")
+      local m = program.path "moho"
+      local code, out = shell(("mkdir -p bin; ln -sf %s bin/moho; PATH=$PWD/bin:$PATH; slurm=%s; " ..
+        "for i in 1 2 3 4 5 6 7; do SLURM_ARRAY_TASK_ID=$i sh $slurm jobs.lua; done; SLURM_ARRAY_TASK_ID=8 SLURM_CPUS_PER_TASK=2 sh $slurm jobs.lua; sh $slurm jobs.lua || echo refused; " ..
+        "moho sweep merge runs/jobs"):format(quote(m), quote(program.absolute(slurm))))
+      assert.equal(0, code, out)
+      assert.truthy(out:find("refused", 1, true) and out:find("20 runs, 20 done", 1, true), out)
+    end)
     it("gives workers the options about modules and the language, and the script its words", function()
       write("inc/addend.lua", "return 5")
       write("two words/p.lua", [[local moho, addend = require 'moho', require 'addend'

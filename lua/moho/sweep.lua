@@ -99,6 +99,7 @@ local sweep = schema.fn{
     { "seed", "integer", min = 0, default = 1, help = "of random points, and of ctx.seed" },
     { "where", "function", help = "function(p) -> whether the point is wanted; absent: all are" },
     { "setup", "function", help = "function() -> ctx.setup, once a worker; absent: none" },
+    { "finish", "function", help = "function(s), called in the parent when the table and the report are written, for pictures and summaries of the whole; absent: nothing is" },
     { "timeout", "number", min = 0.001, help = "seconds a run may take; default: any time" },
     { "retries", "integer", min = 0, default = 0, help = "more attempts for runs that were out of memory or time" },
     { "memory", "number|string|function", help = "bytes (or \"4 GiB\") that a run's arrays may hold on a device; or function(p) -> bytes, an estimate for dry runs; absent: no limit" },
@@ -113,7 +114,7 @@ local sweep = schema.fn{
     local file = script_of(o.run)
     local name = o.name or file and file:match "([^/]*)$":gsub("%.lua$", "") or "sweep"
     local s = setmetatable({ name = name, out = M.mode.out or o.out or "runs/" .. name, file = file, seed = o.seed, space = o.space, mode = o.mode, n = o.n,
-      where = o.where, run_function = o.run, setup = o.setup, timeout = o.timeout, retries = o.retries, minimize = o.minimize, maximize = o.maximize,
+      where = o.where, run_function = o.run, setup = o.setup, finish = o.finish, timeout = o.timeout, retries = o.retries, minimize = o.minimize, maximize = o.maximize,
       fresh = o.fresh, device = M.mode.device, sets = M.mode.sets, args = {}, }, Sweep)
     if o.minimize and o.maximize then schema.fail("sweep", "give minimize or maximize, not both") end
     if type(o.memory) == "function" then s.estimate = o.memory

@@ -409,6 +409,7 @@ function M.run(s, o)
   end
   if not part then s:write_out() end
   core.lock_drop(lock)
+  if not part and s.finish and not r.stopping then s.finish(s) end
   return { done = r.progress.done, failed = r.progress.failed, total = r.queue:total(), kept = r.queue:kept(), failed_before = r.queue.failed_before, stopped = r.stopping }
 end
 
