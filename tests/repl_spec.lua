@@ -80,6 +80,24 @@ describe("on a terminal", function()
           "send \\x03\\x03\\x03", "pause 0.3", C, C, C, "pause 0.3", "send 'still ' .. 'alive'\\n", 'expect "still alive"', P, D, "exit 0" }
       end)
     end
+    -- What a card has been told to do is done, but the prompt does not wait for the script to tell it more.
+    local queued = {
+      ["a loop that queues kernels on a card"] = { "x = moho.ones{ shape = 2^27 }", "while true do y = x * 2 end" },
+      ["operators queued on a card"] = { "line = function(n) local v, z = {}, {} for i = 1, n do v[i], z[i] = 2000 * i / n, 0 end return {v, z} end " ..
+        "t = moho.linspace{ from = 0, to = 2, n = 501 } u = moho.linspace{ from = 0, to = 2000, n = 300 } w, c = moho.ricker(t:slice('1:41'), 20) " ..
+        "A = moho.kirchhoff{ z = u, x = u, t = t, srcs = line(60), recs = line(100), vel = 2000, wav = w, wavcenter = c, mode = 'analytic' } x = moho.ones{ shape = A.dims }",
+        "while true do y = A * x end" },
+      ["a wait for a card"] = { "A = moho.smoothing1d{ dims = 2^24, nsmooth = 99 } x = moho.ones{ shape = 2^24 }", "while true do for i = 1, 200 do y = A * x end moho.sync() end" },
+      ["a solver on a card"] = { "d = {} " .. problem, solve:format "" },
+    }
+    for name, code in pairs(queued) do
+      test("stops " .. name, function()
+        if not require("moho").device "cuda:0" then return pending "needs a CUDA device" end
+        talk { args = { "-q", "-d", "cuda:0" }, P, "send " .. code[1] .. "\\n", P, "send print('g'..'o') " .. code[2] .. "\\n", "expect go", "pause 0.5", C,
+          name ~= "a solver on a card" and "expect interrupted" or "pause 0", P, "send 'still ' .. 'alive'\\n", 'expect "still alive"', P,
+          "send print('g'..'o') " .. code[2] .. "\\n", "expect go", "pause 0.2", C, C, C, P, "send moho.ones{ shape = 3 }:sum()\\n", "expect 3\\r\\n", P, D, "exit 0" }
+      end)
+    end
     test("drops no character that comes behind it", function()
       talk { P, "send junk", "pause 0.1", C, "pause 0.05", "send 40+2\\n", "expect 42\\r\\n", P, D, "exit 0" }
     end)
