@@ -78,6 +78,44 @@ static void geometry(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   k->full = !d->isrc;
 }
 
+/* The least and the largest of some coordinates; none: 0. */
+static void reach_of(const double *v, int n, double *least, double *most)
+{
+  *least = n ? v[0] : 0, *most = *least;
+  for (int i = 1; i < n; i++) *least = fmin(*least, v[i]), *most = fmax(*most, v[i]);
+}
+
+/* How far midpoints of groups of KC_SLOTS sides are apart with any other side, on average. */
+static double group_reach(const double *x, const double *y, int n)
+{
+  double sum = 0, lo, hi;
+  for (int i = 0; i < n; i += KC_SLOTS) {
+    int m = n - i < KC_SLOTS ? n - i : KC_SLOTS;
+    reach_of(x + i, m, &lo, &hi), sum += 0.5 * (hi - lo);
+    reach_of(y + i, m, &lo, &hi), sum += 0.5 * (hi - lo);
+  }
+  return n ? sum / ((n + KC_SLOTS - 1) / KC_SLOTS) : 0;
+}
+
+/* For the limits: p are positions and cells. */
+static moho_status halves(moho_kirchhoff *k, const double *p)
+{
+  kc_geo *g = &k->geo;
+  size_t n = (size_t)g->nside;
+  kc_half *h = (kc_half *)calloc(n ? n : 1, sizeof *h);
+  if (!h) return moho_fail(MOHO_ENOMEM, "out of memory for %d positions", g->nside);
+  for (size_t i = 0; i < n; i++)
+    h[i] = { (float)(0.5 * (p[i] - g->centre[0])), (float)(0.5 * (p[n + i] - g->centre[1])),
+             (float)(0.5 * (p[2 * n + i] - g->centre[2])), (float)p[3 * n + i], (float)p[4 * n + i], {} };
+  moho_status st = kc_block(k, n * sizeof *h, h, (void **)&k->half);
+  free(h);
+  for (int i = 0; i < 2; i++) {
+    const double *y = p + (i ? g->roff : 0);
+    k->group_reach[i] = group_reach(y + n, y, i ? g->nr : g->ns);
+  }
+  return st;
+}
+
 /* Positions of all sides: rows y, x, z; behind them the cells they are in: y, x. */
 static moho_status positions(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double **host)
 {
@@ -93,13 +131,17 @@ static moho_status positions(moho_kirchhoff *k, const moho_kirchhoff_desc *d, do
     for (int j = 0; j < g->nside && g->n[i] > 1; j++)
       p[(size_t)(3 + i) * g->nside + j] = floor((p[(size_t)i * g->nside + j] - g->o[i]) / g->d[i]);
   const double *z = p + 2 * (size_t)g->nside;
-  g->level = true, g->top = g->ns && g->nr ? (z[0] + z[g->roff]) * 0.5 : 0;
-  for (int j = 0; j < g->nside; j++) g->level &= z[j] == z[j < g->ns ? 0 : g->roff];
+  for (int i = 0; i < 3; i++) g->centre[i] = g->o[i] + 0.5 * (g->n[i] - 1) * g->d[i];
+  if (g->mode == MOHO_KIRCHHOFF_TIME) g->centre[2] = 0;
+  double least[2], most[2];
+  for (int i = 0; i < 2; i++) reach_of(z + (i ? g->roff : 0), i ? g->nr : g->ns, &least[i], &most[i]);
+  g->top = 0.5 * (least[0] + least[1]), g->bottom = 0.5 * (most[0] + most[1]);
   double lo = INFINITY, hi = -INFINITY;
   for (int j = 0; j < g->nside; j++) lo = fmin(lo, p[4 * (size_t)g->nside + j]), hi = fmax(hi, p[4 * (size_t)g->nside + j]);
   g->cells = hi - lo < 1e6 ? (int)(hi - lo) : INT32_MAX;
   MOHO_TRY(kc_block(k, (size_t)g->nside * 5 * sizeof *p, p, (void **)&g->pos));
   g->cell = g->pos + 3 * (size_t)g->nside;
+  if (kc_limited(g)) MOHO_TRY(halves(k, p));
   static const double none = 0;
   return kc_block(k, (size_t)(d->nvel ? d->nvel : 1) * sizeof(double), d->nvel ? d->vel : &none, (void **)&g->vel);
 }
@@ -142,9 +184,10 @@ static moho_status fill(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double 
   try {
     if (!k->full) MOHO_TRY(kc_make_list(k, d));
     MOHO_TRY(choose(k, d));
+    MOHO_TRY(kc_offset_table(k));
     MOHO_TRY(kc_tables(k));
     MOHO_TRY(kc_legs(k));
-    MOHO_TRY(kc_offset_table(k));
+    MOHO_TRY(kc_make_mends(k));
     if (k->fast_forward) MOHO_TRY(kc_forward_bound(k, kc_stream(k)));
   } catch (const std::bad_alloc &) {
     return moho_fail(MOHO_ENOMEM, "out of memory for the lists of %lld traces", (long long)k->ntraces);

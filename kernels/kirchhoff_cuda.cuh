@@ -45,8 +45,8 @@ typedef struct kc_geo {
   int nt;
   bool aperture;                        /* lateral: amin .. amax                             */
   double amin, amax, taper[KIR_STEPS];
-  bool level;                           /* all midpoints are at the depth `top`              */
-  double top;
+  double top, bottom;                   /* depths that midpoints are between                 */
+  double centre[3];                     /* of the image; in time mode at the surface         */
   int cells;                            /* 2-D: source and receiver apart, at most           */
   bool three, dynamic;
   moho_kirchhoff_limit angle, offset;
@@ -60,6 +60,7 @@ typedef struct kc_geo {
 /* The image cut into equal boxes: tiles (sizes powers of two, points in patches) or panels (points in C order). */
 typedef struct kc_boxes {
   int size[3], count[3], patch[3];      /* patch all 0: C order                              */
+  int turned;                           /* patches from this one on come in the opposite order; 0: none */
   int per;                              /* points of a box's table, padding included         */
   int n;                                /* boxes                                             */
 } kc_boxes;
@@ -67,6 +68,12 @@ typedef struct kc_boxes {
 /* Of one side in one box: floor of the smallest time, floor of the largest above it. */
 typedef struct kc_span { int base, height; } kc_span;   /* height: bit 30 tells that some points have no time */
 static constexpr int KC_BAD = 1 << 30;
+
+/* Half of where a side is, from the image's centre, and its cells: those of a source and a receiver add up to the midpoint. */
+typedef struct alignas(16) kc_half { float y, x, z, cy, cx, spare[3]; } kc_half;
+
+/* What is to be added to a trace's weight at a point, as the fast kernels have it. kirchhoff_cuda_mend.cu. */
+typedef struct kc_mend { int trace; float weight; } kc_mend;
 
 /* What a trace list becomes: sorted by source, then receiver. */
 typedef struct kc_list {
@@ -92,7 +99,7 @@ struct moho_kirchhoff {
   bool full, fast_forward, fast_adjoint;
   kc_boxes tile, panel;
   int nblk;
-  moho_block *blk[32];
+  moho_block *blk[48];
   size_t table_bytes;
   int *scratch;                         /* two numbers, while the plan is made               */
   /* plain kernels */
@@ -104,6 +111,10 @@ struct moho_kirchhoff {
   void *legs[2];                        /* by direction: forward [tile][point][part][side], adjoint [part][side][tile][point] */
   uint16_t *lit;                        /* [tile][side]: the patches where a leg has weight  */
   double *bound;                        /* [tile][point]: of the weights of pairs            */
+  kc_half *half;                        /* limits: [side]                                    */
+  double group_reach[2];                /* midpoints of a group of sources, of receivers: from end to end */
+  kc_mend *mend;                        /* limits: by point,                                 */
+  int64_t *mend_first;                  /* [tile][KC_TILE] and the end                       */
   /* adjoint */
   uint32_t *tile_rel;                   /* [side][tile][KC_TILE]                             */
   kc_span *tile_span;                   /* [tile][side]                                      */
@@ -115,8 +126,9 @@ struct moho_kirchhoff {
   /* forward */
   uint32_t *panel_rel;                  /* [panel][point/4][side][4]                         */
   kc_span *panel_span;                  /* [panel][side]                                     */
-  float *offset_weights;                /* fast, 2-D: [cells][row]                           */
-  struct kc_extent *panel_extent;       /* limits: [panel][32 points], and behind them [panel] */
+  float *offset_weights[2];             /* fast, 2-D: forward [row][cells], adjoint [cells][row] */
+  struct kc_box *panel_box;             /* limits: [panel][32 points], and behind them [panel] */
+  struct kc_spot *panel_spot;           /* limits: [panel][point]                            */
   float *panel_legs;                    /* [panel][point/4][part][side][4]                   */
   double *panel_bound;                  /* [panel][point]                                    */
   uint8_t *chunk_lit;                   /* [panel][chunk][side]: the fours of points where a leg has weight */
@@ -153,6 +165,7 @@ __device__ __forceinline__ bool kc_point(const kc_geo &g, const kc_boxes &b, int
   int c[3] = { box / (b.count[1] * b.count[2]), box / b.count[2] % b.count[1], box % b.count[2] }, q[3];
   if (b.patch[2]) {                     /* patches of 32 points, C order inside and among them */
     int l = p & 31, m = p >> 5;
+    if (b.turned && m >= b.turned) m = 3 * b.turned - 1 - m;
     int px = b.size[1] / b.patch[1], pz = b.size[2] / b.patch[2];
     q[0] = m / (px * pz) * b.patch[0] + l / (b.patch[1] * b.patch[2]);
     q[1] = m / pz % px * b.patch[1] + l / b.patch[2] % b.patch[1];
@@ -275,6 +288,12 @@ moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
 moho_status kc_legs(moho_kirchhoff *k);
 moho_status kc_units(moho_kirchhoff *k);
 moho_status kc_offset_table(moho_kirchhoff *k);
+/* kirchhoff_cuda_mend.cu: needs tables and legs. rows: of traces from `first` on in the kernels' order. */
+moho_status kc_make_mends(moho_kirchhoff *k);
+moho_status kc_mend_adjoint(const moho_kirchhoff *k, cudaStream_t st, int64_t first, int64_t rows, const float2 *pairs,
+                            const float *last, double *part);
+moho_status kc_mend_forward(const moho_kirchhoff *k, cudaStream_t st, int64_t first, int64_t rows, const float *m,
+                            const double *unit, bool long_sum, void *sum);
 /* kirchhoff_cuda_part.cu */
 moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t *isrc, const int64_t *irec,
                     moho_kirchhoff **plan);

@@ -12,9 +12,12 @@
    times. A sum of pairs of numbers is sum over B of P_b (sum over A of P_a v), so that an update is one multiply-add
    for each number.
 
-   Only the producers know which items there are: a slot says what is in it. Windows of traces that do not exist, or
-   whose aperture the tile is outside of, are not copied, and items of only such windows take no slot at all. Where just a
-   few traces of a slot do not exist, their windows are zeros, which costs less than to ask for each. */
+   Only the producers know which items there are: a slot says what is in it. Items of only traces that do not exist, or
+   whose limits the tile is outside of, take no slot at all. Where a few traces of a slot do not exist, their windows are
+   zeros, which costs less than to ask for each; where many don't, they are not copied.
+
+   Limits: a warp's two patches lie opposite each other in the tile, so that where an edge cuts it all warps have about as
+   much to do. Of an item a patch is outside, inside, or has a weight for each update, eight at a time without a branch. */
 #include <math.h>
 #include <stdlib.h>
 #include "kirchhoff_cuda_rows.cuh"
@@ -59,11 +62,11 @@ __device__ __forceinline__ window window_of(const adj &a, const sides &v, const 
   return q;
 }
 
-template <class F> __device__ __forceinline__ kc_extent tile_extent(const meta<F> *m)
+template <class F> __device__ __forceinline__ kc_box tile_box(const adj &a, const meta<F> *m)
 {
   kc_extent e = m->patch[0];
   for (int k = 1; k < KC_TILE / 32; k++) kc_join(&e, m->patch[k]);
-  return e;
+  return kc_box_of(a.limits, e);
 }
 
 /* Times of a group towards the level 1 cache, before the consumers ask for them: a lane four lines of 128 bytes. */
@@ -88,14 +91,11 @@ __device__ __forceinline__ void produce(const adj &a, meta<F> *m, uint32_t ring,
   uint32_t phase = 0;
   kc_span sa = { 0, 0 };
   int side = 0;
-  double corner[3];
-  kc_extent extent;
-  if (F::LIMITS) {
-    kc_corner(*a.geo, a.tile, tile, corner), extent = tile_extent<F>(m);
-    w.lo.v[0] = 1, w.hi.v[0] = 0;
-  }
+  kc_box box = {};
+  kc_half half = {};                    /* of side A */
+  if (F::LIMITS) box = tile_box<F>(a, m);
   for (;; stage = stage == F::STAGES - 1 ? 0 : stage + 1, phase ^= stage == 0) {
-    bool more = walk_next<F>(a, v, &w, &s, tile, extent, corner);
+    bool more = walk_next<F>(a, v, &w, &s, tile, box);
     if (stage % F::PRODUCERS != me) {
       if (more) continue;
       return;
@@ -109,16 +109,16 @@ __device__ __forceinline__ void produce(const adj &a, meta<F> *m, uint32_t ring,
     if (s.g != g) {
       g = s.g, side = side_a<F>(a, v, g, j), sa = span[side];
       fetch_times<F>(a, v, g, tile);
+      if (F::LIMITS) half = a.limits.half[side];
     }
     window q = window_of<F>(a, v, span, s, r, j, sa, tile);
-    bool limited = false;
+    bool cut = false;
     kc_between mid = {};
     if (F::LIMITS && q.row >= 0) {
-      int src = a.swap ? q.b : side, rec = (a.swap ? side : q.b) - a.roff;
-      mid = kc_between_of(*a.geo, src, rec, corner);
-      int where = kc_where(a.limits, extent, mid, mid);
-      if (where == KC_OUTSIDE) q.row = -1, q.bytes = 0;
-      limited = where != KC_INSIDE;
+      mid = kc_between_of(a.limits, half, a.limits.half[q.b]);
+      int where = kc_where(a.limits, box, mid);
+      if (where == KC_OUTSIDE) q = { a.pairs + a.rows * a.pitch, q.points, 0, F::WINDOW * 8, ~0u, -1, q.b, false };
+      cut = where != KC_INSIDE;
     }
     uint32_t lit = 0;
     if (F::PARTS) {
@@ -127,13 +127,13 @@ __device__ __forceinline__ void produce(const adj &a, meta<F> *m, uint32_t ring,
     }
     uint32_t live = __ballot_sync(~0u, q.row >= 0);
     int missing = s.n * KC_SLOTS - __popc(live);
-    int care = __any_sync(~0u, q.special) ? SPECIAL : __any_sync(~0u, limited) || missing > 8 ? SOME : ALL;
-    if (!care) q.bytes |= q.zeros;
+    int care = __any_sync(~0u, q.special) ? SPECIAL : __any_sync(~0u, cut) || missing > 8 ? SOME : ALL;
+    if (F::LIMITS || !care) q.bytes |= q.zeros;
     uint32_t all = __reduce_add_sync(~0u, q.bytes) + s.n * F::ROWS * KC_TILE * 4;
     bar_wait(empty, phase ^ 1);
     if (care && r < F::ITEMS) {
       m->hit[stage][slot] = q.hit, m->last[stage][slot] = q.hit == ~0u ? 0 : a.last[q.row];
-      if (F::LIMITS) m->between[stage][slot] = mid, m->a[stage][slot] = side, m->b[stage][slot] = q.b;
+      if (F::LIMITS) m->between[stage][slot] = mid;
     }
     if (slot == 0) m->has[stage] = { s.n, s.g, care, live, lit };
     __syncwarp();
@@ -163,8 +163,10 @@ __device__ __forceinline__ void consume(const adj &a, meta<F> *m, uint32_t ring,
     uint32_t at = ring + stage * F::STAGE;
     if (!q.lit) { /* the group has no weight in the warp's patches */
     } else if (has.care == ALL) terms<F>(at, has, &q);
-    else if (has.care == SOME) careful<F, false>(a, m, stage, at, has, tile, &q);
-    else careful<F, true>(a, m, stage, at, has, tile, &q);
+    else if (F::LIMITS && has.care == SOME) limited<F, false>(a, m, stage, at, has, &q);
+    else if (F::LIMITS) limited<F, true>(a, m, stage, at, has, &q);
+    else if (has.care == SOME) careful<F, false>(m, stage, at, has, &q);
+    else careful<F, true>(m, stage, at, has, &q);
     __syncwarp();
     if ((threadIdx.x & 31) == 0) bar_arrive(shared_of(&m->empty[stage]));
     if ((count += has.n * KC_SLOTS) < FLUSH) continue;
@@ -178,20 +180,17 @@ __device__ __forceinline__ void consume(const adj &a, meta<F> *m, uint32_t ring,
   part[0] = sum[0], part[KC_TILE / 2] = sum[1];
 }
 
-/* Extents of the tile's patches, a warp of consumers two of them; the weights of levels. */
-template <class F> __device__ __forceinline__ void prepare_limits(const adj &a, meta<F> *m, int tile)
+/* Extents of the tile's patches, a warp of consumers two of them. */
+template <class F> __device__ __forceinline__ void measure_patches(const adj &a, meta<F> *m, int tile)
 {
   int warp = threadIdx.x >> 5, at[3];
-  double corner[3];
-  kc_levels(*a.geo, a.limits.lateral, m->levels), kc_levels(*a.geo, a.limits.offset, m->levels + KC_LEVELS);
   if (warp >= KC_CONSUMERS) return;
-  kc_corner(*a.geo, a.tile, tile, corner);
 #pragma unroll
   for (int p = 0; p < 2; p++) {
     kc_point(*a.geo, a.tile, tile, (int)threadIdx.x + p * KC_TILE / 2, at);
-    kc_extent e = kc_extent_at(kc_place_of(*a.geo, at), corner);
+    kc_extent e = kc_extent_at(*a.geo, kc_place_of(*a.geo, at));
     kc_widen(&e);
-    if ((threadIdx.x & 31) == 0) m->patch[warp + p * KC_CONSUMERS] = e;
+    if ((threadIdx.x & 31) == 0) m->patch[warp + p * KC_CONSUMERS] = e, m->box[warp + p * KC_CONSUMERS] = kc_box_of(a.limits, e);
   }
 }
 #endif
@@ -209,7 +208,7 @@ template <class F> __global__ void __launch_bounds__(F::THREADS, 2) adjoint_kern
       bar_init(shared_of(&m->full[i]), 1), bar_init(shared_of(&m->empty[i]), KC_CONSUMERS);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
-  if (F::LIMITS) prepare_limits<F>(a, m, tile);
+  if (F::LIMITS) measure_patches<F>(a, m, tile);
   __syncthreads();
   if (threadIdx.x < 32 * KC_CONSUMERS) consume<F>(a, m, ring, tile, slice);
   else produce<F>(a, m, ring, tile, slice);
@@ -279,10 +278,12 @@ static int64_t rows_of(const moho_kirchhoff *k, int g0, int g1)
 
 static double fill(int64_t n) { return (double)n / (double)((n + KC_SLOTS - 1) / KC_SLOTS * KC_SLOTS); }
 
-/* Sources or receivers in registers, whichever fill groups better. */
+/* Sources or receivers in registers, whichever fill groups better; with limits those whose groups are closer together, so
+   that an edge cuts fewer items. */
 void kc_adjoint_groups(moho_kirchhoff *k)
 {
-  k->adj_swap = k->full && fill(k->geo.nr) > fill(k->geo.ns) * 1.1;
+  double better = kc_limited(&k->geo) && k->group_reach[1] < 0.7 * k->group_reach[0] ? 0.9 : 1.1;
+  k->adj_swap = k->full && fill(k->geo.nr) > fill(k->geo.ns) * better;
   int na = k->adj_swap ? k->geo.nr : k->geo.ns;
   k->adj_groups = k->full ? (na + KC_SLOTS - 1) / KC_SLOTS : k->list.ngroup;
 }
@@ -403,7 +404,7 @@ moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d,
            .geo = k->dgeo,
            .tile = k->tile};
   kc_order order = kc_order_of(k, k->adj_swap);
-  if (kc_limited(g)) a.limits = kc_limiting_of(k, &k->tile);
+  if (kc_limited(g)) a.limits = kc_limiting_of(k, MOHO_ADJ);
   chosen c = choose(k);
   CUDA_TRY(cudaFuncSetAttribute(c.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, c.shared));
   int64_t first = 0, by = shift > k->nt ? k->nt : shift < -k->nt ? -k->nt : shift;
@@ -416,6 +417,7 @@ moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d,
     CUDA_LAUNCHED("kirchhoff pairs");
     c.kernel<<<(unsigned)k->tile.n * (unsigned)a.slices, c.threads, (size_t)c.shared, st>>>(a);
     CUDA_LAUNCHED("kirchhoff adjoint");
+    MOHO_TRY(kc_mend_adjoint(k, st, first, a.rows, pairs, last, part));
     first += a.rows;
   }
   image_kernel<<<KC_GRID((int64_t)k->tile.n * KC_TILE, 256), 256, 0, st>>>(*g, k->tile, a.slices, alpha, add, part, m);

@@ -15,7 +15,7 @@
    larger, where cutting to 22 bits would cost accuracy, take the exact 64-bit product. Both round to nearest, and the
    two taps add up to x exactly.
 
-   Apertures. Each chunk of 32 points is looked at by a lane a trace: chunks that are outside for all are passed over,
+   Limits. Each chunk of 32 points is looked at by a lane a trace: chunks that are outside for all are passed over,
    chunks that are inside for all need no weights, in the others x is multiplied by its weight and rounded.
 
    Weights of legs. What a warp stages of a point is x times its numbers to each A; those to B come beside its times. The
@@ -85,9 +85,9 @@ __device__ __forceinline__ void sweep_at(const fwd &f, int panel, const lane_of 
 template <class F>
 __device__ __forceinline__ void sweep_as(const fwd &f, int panel, const lane_of &s, char *staged, common *m, int edge)
 {
-  if constexpr (F::LIMITS) sweep_at<F, BOTH>(f, panel, s, staged, m);   /* limits cost more than looking at both ends */
-  else if (edge == BOTH) sweep_at<F, BOTH>(f, panel, s, staged, m);
-  else if (edge == LAST) sweep_at<F, LAST>(f, panel, s, staged, m);
+  if constexpr (!F::LIMITS)
+    if (edge == LAST) return sweep_at<F, LAST>(f, panel, s, staged, m);
+  if (edge == BOTH) sweep_at<F, BOTH>(f, panel, s, staged, m);
   else sweep_at<F, NOWHERE>(f, panel, s, staged, m);
 }
 
@@ -102,7 +102,7 @@ template <class F> __device__ __forceinline__ unit_of unit_at(const fwd &f, int 
   return { u.x, u.y, u.w, u.z };
 }
 
-__device__ __forceinline__ int gridded(const fwd &f) { return f.panel.n * (f.per / CHUNK); }   /* chunks of all */
+__device__ __forceinline__ int chunks_of(const fwd &f) { return f.panel.n * (f.per / CHUNK); }   /* of all panels */
 
 /* What the lanes of a unit are; to `m` what their warps share of it. Returns rows of a window that are used. */
 template <class F>
@@ -112,8 +112,6 @@ __device__ __forceinline__ int take_unit(const fwd &f, const unit_of &u, uint32_
   int lane = threadIdx.x & 31, rows = 0;
   const kc_span *span = f.span + (int64_t)u.panel * f.nside;
   bool one = false, two = false, any = false;
-  double corner[3];
-  if (F::LIMITS) kc_corner(*f.geo, f.panel, u.panel, corner);
   s->live = 0;
 #pragma unroll
   for (int j = 0; j < KC_FWD; j++) {
@@ -144,9 +142,8 @@ __device__ __forceinline__ int take_unit(const fwd &f, const unit_of &u, uint32_
       inside &= lit[s->a[j]] && lit[s->b[j]];
     }
     if (F::LIMITS) {
-      int src = f.a0 ? s->b[j] : s->a[j], rec = (f.a0 ? s->a[j] : s->b[j]) - f.roff;
-      kc_between mid = kc_between_of(*f.geo, src, rec, corner);
-      inside &= kc_where(f.limits, f.extent[gridded(f) + u.panel], mid, mid) != KC_OUTSIDE;
+      kc_between mid = kc_between_of(f.limits, f.limits.half[s->a[j]], f.limits.half[s->b[j]]);
+      inside &= kc_where(f.limits, f.box[chunks_of(f) + u.panel], mid) != KC_OUTSIDE;
       if (threadIdx.x < 32) m->between[j][lane] = mid;
     }
     one |= inside && (base + height >= f.nt || ((sa.height | sb.height) & KC_BAD));
@@ -160,7 +157,7 @@ __device__ __forceinline__ int take_unit(const fwd &f, const unit_of &u, uint32_
     if (hi < lo) s->in[j].lo = ~0u;
     if (threadIdx.x < 32) m->base[j][lane] = inside ? base : INT32_MIN / 2;
   }
-  *last = __any_sync(~0u, one), *early = F::LIMITS || __any_sync(~0u, two), any = __any_sync(~0u, any);
+  *last = __any_sync(~0u, one), *early = __any_sync(~0u, two || (F::LIMITS && one)), any = __any_sync(~0u, any);
   if (!*early)                            /* compared to the sum itself; a lane that is outside altogether isn't read */
 #pragma unroll
     for (int j = 0; j < KC_FWD; j++) s->in[j].size += (start / 128) << KC_FRAC;
@@ -181,8 +178,7 @@ __global__ void __launch_bounds__(WARPS * 32, 1) forward_kernel(const __grid_con
   s.lane4 = lane * 4, s.rows0 = (start / 128) << KC_FRAC, s.dump = start + (F::ROWS - KC_DUMP) * 128 + lane * 4;
   for (int i = threadIdx.x; i < KC_FWD * F::WINDOW_BYTES / 16; i += WARPS * 32)
     ((uint4 *)window)[i] = make_uint4(0, 0, 0, 0);
-  if (F::LIMITS)
-    kc_levels(*f.geo, f.limits.lateral, m->levels), kc_levels(*f.geo, f.limits.offset, m->levels + KC_LEVELS);
+  s.taper = F::LIMITS ? kc_taper_lane(*f.geo) : 0;
   for (int unit = blockIdx.x; unit < f.units;) {
     unit_of u = unit_at<F>(f, unit);
     bool last, early;
@@ -227,8 +223,8 @@ static fwd arguments(const moho_kirchhoff *k, char *work)
   f.roff = g->roff;
   f.legs = (const float4 *)k->panel_legs, f.lit = k->chunk_lit, f.lit_panel = k->panel_lit;
   f.order = k->panel_sides.order, f.count = k->panel_sides.count;
-  f.next = (int *)(work + l.next), f.geo = k->dgeo, f.panel = k->panel, f.extent = k->panel_extent;
-  if (kc_limited(g)) f.limits = kc_limiting_of(k, &k->panel);
+  f.next = (int *)(work + l.next), f.geo = k->dgeo, f.panel = k->panel, f.box = k->panel_box, f.spot = k->panel_spot;
+  if (kc_limited(g)) f.limits = kc_limiting_of(k, MOHO_FWD);
   return f;
 }
 
@@ -292,6 +288,7 @@ moho_status kc_forward(const moho_kirchhoff *k, cudaStream_t st, const float *m,
     CUDA_TRY(cudaMemsetAsync(work + from, 0, l.sum - from + (size_t)(rows * k->nt) * (k->long_sum ? 8 : 4), st));
     if (!g) MOHO_TRY(kc_prepare(k, st, m, k->cell, work));
     MOHO_TRY(kc_forward_launch(k, st, work, g, n, k->long_sum, NULL));
+    MOHO_TRY(kc_mend_forward(k, st, pid, rows, m, unit, k->long_sum, work + l.sum));
     if (k->long_sum)
       kc_put_rows(st, order, pid, rows, (int)k->nt, shift, alpha, unit, add, (const int64_t *)(work + l.sum), y, ldy);
     else kc_put_rows(st, order, pid, rows, (int)k->nt, shift, alpha, unit, add, (const int *)(work + l.sum), y, ldy);

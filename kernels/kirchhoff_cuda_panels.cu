@@ -152,11 +152,14 @@ static moho_status apply_to_ones(const moho_kirchhoff *k, cudaStream_t st, char 
   CUDA_TRY(cudaMemsetAsync(all, 0, sizeof *all, st));
   CUDA_TRY(cudaMemsetAsync(work + l.done, 0, MOHO_ALIGN, st));
   MOHO_TRY(kc_prepare(k, st, NULL, NULL, work));
+  int64_t pid = 0;
   for (int g = 0; g < k->fwd_groups; g += k->fwd_chunk) {
     int n = k->fwd_groups - g < k->fwd_chunk ? k->fwd_groups - g : k->fwd_chunk;
-    int64_t cells = kc_forward_rows(k, g, g + n) * k->nt;
+    int64_t rows = kc_forward_rows(k, g, g + n), cells = rows * k->nt;
     CUDA_TRY(cudaMemsetAsync(work + l.next, 0, l.sum - l.next + (size_t)cells * sizeof(int), st));
     MOHO_TRY(kc_forward_launch(k, st, work, g, n, false, most));
+    MOHO_TRY(kc_mend_forward(k, st, pid, rows, NULL, (const double *)(work + l.unit), false, work + l.sum));
+    pid += rows;
     cells_kernel<<<1024, 256, 0, st>>>(cells, (const int *)(work + l.sum), most + k->panel.n, all);
     CUDA_LAUNCHED("kirchhoff cells");
   }

@@ -20,6 +20,7 @@ moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t 
   *k = *whole;
   k->nblk = 0, k->full = false, k->ntraces = ntraces;
   k->unit = NULL, k->unit_first = NULL;   /* of all pairs */
+  k->mend = NULL, k->mend_first = NULL;
   memset(&k->list, 0, sizeof k->list);
   moho_status st;
   try {
@@ -35,6 +36,7 @@ moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t 
     k->fwd_chunk = k->fwd_groups = (int)((ntraces + KC_FWD * 32 - 1) / (KC_FWD * 32));
     while (k->fwd_chunk > 1 && (size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * 8 > KC_CHUNK)
       k->fwd_chunk = (k->fwd_chunk + 1) / 2;
+    st = kc_make_mends(k);
   }
   if (st == MOHO_OK && cudaStreamSynchronize(kc_stream(k)) != cudaSuccess)
     st = cuda_failed(cudaGetLastError(), "a part of a Kirchhoff plan");

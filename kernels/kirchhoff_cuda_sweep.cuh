@@ -38,7 +38,8 @@ struct fwd {
   kc_limiting limits;
   const kc_geo *geo;
   kc_boxes panel;
-  const kc_extent *extent;              /* [panel][chunk], and behind them [panel]                 */
+  const kc_box *box;                    /* [panel][chunk], and behind them [panel]                 */
+  const kc_spot *spot;                  /* [panel][point]                                          */
 };
 
 /* What the warps of a block share besides windows. */
@@ -46,7 +47,6 @@ struct common {
   int chunk, any, unit;                 /* next chunk; some trace is in the record; next unit      */
   int base[KC_FWD][32], a[KC_FWD], b[32];   /* LIT: number of A and of each lane's B               */
   kc_between between[KC_FWD][32];
-  float levels[2 * KC_LEVELS];          /* weights                                                 */
 };
 static_assert(sizeof(common) <= COMMON, "COMMON holds it");
 
@@ -56,11 +56,18 @@ template <int OFFSET> __device__ __forceinline__ void add_shared(uint32_t at, in
   asm volatile("red.shared.add.s32 [%0+%1], %2;" ::"r"(at), "n"(OFFSET + 128), "r"(v1) : "memory");
 }
 
+/* Where `in`. */
+template <int OFFSET> __device__ __forceinline__ void add_shared_if(bool in, uint32_t at, int v0, int v1)
+{
+  asm volatile("{\n .reg .pred p;\n setp.ne.u32 p, %0, 0;\n @p red.shared.add.s32 [%1+%2], %3;\n @p red.shared.add.s32 "
+               "[%1+%4], %5;\n}" ::"r"((uint32_t)in), "r"(at), "n"(OFFSET), "r"(v0), "n"(OFFSET + 128), "r"(v1) : "memory");
+}
+
 /* What a lane knows of one window: which sums of times are inside the record, from lo on (where BOTH ends matter; else
  * 0). */
 struct within { uint32_t lo, size; };
 
-/* What of the record's ends a block has to look for: nothing, its last sample, both. */
+/* What of the record's ends a block has to look for: nothing, its last sample, both (with limits that for either). */
 enum { NOWHERE, LAST, BOTH };
 
 /* The row of window J where the first tap of t goes. */
@@ -81,18 +88,21 @@ __device__ __forceinline__ float fraction_of(uint32_t t)   /* 1 + f */
   return __uint_as_float(f);
 }
 
-template <class F, int J, bool WIDE, int EDGE>
+/* SOME: only where `use`. */
+template <class F, int J, bool WIDE, int EDGE, bool SOME = false>
 __device__ __forceinline__ void update(uint32_t t, int x, float less, int more, uint32_t lane4, const within *in,
-                                       uint32_t dump)
+                                       uint32_t dump, bool use = true)
 {
   uint32_t at = row_of<J, EDGE>(t, lane4, in, dump);
+  int v0, v1;
   if (WIDE) {
-    int v = (int)(((int64_t)x * (int)(t & 0x7fffffu) + (1 << 22)) >> 23);
-    add_shared<J * F::WINDOW_BYTES>(at, x - v, v);
+    v1 = (int)(((int64_t)x * (int)(t & 0x7fffffu) + (1 << 22)) >> 23), v0 = x - v1;
   } else {
     int r = __float_as_int(fmaf(__int_as_float(x), fraction_of(t), less));
-    add_shared<J * F::WINDOW_BYTES>(at, more - r, r - __float_as_int(MAGIC));
+    v0 = more - r, v1 = r - __float_as_int(MAGIC);
   }
+  if (SOME) add_shared_if<J * F::WINDOW_BYTES>(use, at, v0, v1);
+  else add_shared<J * F::WINDOW_BYTES>(at, v0, v1);
 }
 
 template <class F, bool WIDE, int EDGE>
@@ -114,6 +124,7 @@ struct lane_of {
   within in[KC_FWD];
   uint32_t lane4, dump, rows0;
   unsigned live;
+  float taper;                          /* limits: the lane's step                                 */
 };
 
 /* A chunk: its rows of the tables, and what the warp staged of it: times, and x or x times the numbers of four legs. Fours of
@@ -252,104 +263,133 @@ __device__ __forceinline__ void chunk_legs_list(const fwd &f, const lane_of &s, 
 }
 
 /* An update with a limit's weight: x first becomes a whole number of units again, so that its two taps add up to it. */
-template <class F, int J, bool WIDE>
+template <class F, int J, int KIND, bool WIDE, int EDGE>
 __device__ __forceinline__ void update_weighted(uint32_t t, int x, float w, const lane_of &s)
 {
-  if (F::PARTS) update_legs<F, J, WIDE, BOTH>(t, __int_as_float(x) * w, s);
-  else if (WIDE) {
+  if (F::PARTS) update_legs<F, J, WIDE, EDGE>(t, __int_as_float(x) * w, s);
+  else if (KIND == KC_HARD) {
+    float less = WIDE ? 0 : MAGIC - __int_as_float(x);
+    int more = WIDE ? 0 : __float_as_int(MAGIC + __int_as_float(x));
+    update<F, J, WIDE, EDGE, true>(t, x, less, more, s.lane4, s.in, s.dump, w != 0);
+  } else if (WIDE) {
     int v = (int)(((int64_t)x * __float2int_rn(w * 1073741824.f) + (1 << 29)) >> 30);
-    update<F, J, true, BOTH>(t, v, 0, 0, s.lane4, s.in, s.dump);
+    update<F, J, true, EDGE>(t, v, 0, 0, s.lane4, s.in, s.dump);
   } else {
-    float v = fmaf(__int_as_float(x), w, MAGIC) - MAGIC;
-    update<F, J, false, BOTH>(t, __float_as_int(v), MAGIC - v, __float_as_int(MAGIC + v), s.lane4, s.in, s.dump);
+    float sum = fmaf(__int_as_float(x), w, MAGIC), v = sum - MAGIC;
+    update<F, J, false, EDGE>(t, __float_as_int(v), MAGIC - v, __float_as_int(sum), s.lane4, s.in, s.dump);
   }
 }
 
-/* The limits' weights of a lane's four traces at point p of the panel. */
-template <class F>
-__device__ __forceinline__ void weigh_limits(const fwd &f, const common *m, const lane_of &s, int panel, int p,
-                                             const kc_spot &at, float w[KC_FWD])
+/* Between the sides of the lane's traces, and where point p of the chunk is. */
+struct seen_of { kc_between mid[KC_FWD]; kc_spot mine; };
+
+__device__ __forceinline__ kc_spot spot_at(const seen_of &v, int p)
 {
-  bool unsure = false;
-#pragma unroll
-  for (int j = 0; j < KC_FWD; j++)
-    w[j] = kc_quick(f.limits, m->levels, at, m->between[j][threadIdx.x & 31]), unsure |= w[j] < 0;
-  if (!unsure) return;
-#pragma unroll
-  for (int j = 0; j < KC_FWD; j++)
-    if (w[j] < 0) {
-      int a = s.a[j], b = F::LIST ? s.b[j] : s.b[0];
-      w[j] = kc_exact(f.geo, &f.panel, panel, p, f.a0 ? b : a, (f.a0 ? a : b) - f.roff);
-    }
+  return { __shfl_sync(~0u, v.mine.y, p), __shfl_sync(~0u, v.mine.x, p), __shfl_sync(~0u, v.mine.deep, p),
+           __shfl_sync(~0u, v.mine.row, p) };
 }
 
-/* Window J's trace at point p of a chunk; tb, nb: the time and numbers of leg B (all pairs); limit: its weight. */
-template <class F, int J, bool WIDE>
-__device__ __forceinline__ void point_of_chunk(const fwd &f, const lane_of &s, const chunk_of &c, int p,
-                                               uint32_t tb, const float *nb, float limit)
+/* Window J's trace at point e of four; x: of the point, or of its products with the numbers to the four A. */
+template <class F, int J, int KIND, bool WIDE, int EDGE>
+__device__ __forceinline__ void point_limited(const fwd &f, const lane_of &s, const seen_of &v, const kc_spot &spot, uint32_t t,
+                                              int x, const numbers<F> &xs, const numbers<F> &nb, int e)
+{
+  if (F::PARTS) x = __float_as_int(weigh<F>(xs, J, nb, e));
+  update_weighted<F, J, KIND, WIDE, EDGE>(t, x, kc_quick<KIND>(f.limits, s.taper, spot, v.mid[J]), s);
+}
+
+template <class F, int KIND, bool WIDE, int EDGE>
+__device__ __forceinline__ void chunk_limited(const fwd &f, const lane_of &s, const chunk_of &c, const seen_of &v)
+{
+  const uint4 *rb = c.row + (int64_t)c.from * f.nside + s.b[0];
+  const float4 *lb = c.legs + (int64_t)c.from * F::PARTS * f.nside + s.b[0];
+  uint4 next = __ldg(rb);
+#pragma unroll 1
+  for (int q = c.from; q < c.to; q++, lb += F::PARTS * f.nside) {
+    uint4 r = next;
+    rb += f.nside;
+    if (q < c.to - 1) next = __ldg(rb);
+    numbers<F> nb = load_numbers<F>(lb, f.nside), xs = {};
+    int4 x4 = F::PARTS ? make_int4(0, 0, 0, 0) : *(const int4 *)(c.x + q * 4);
+#pragma unroll(KIND == KC_ANY ? 1 : 4)
+    for (int e = 0; e < 4; e++) {
+      kc_spot spot = spot_at(v, q * 4 + e);
+      uint4 t = c.times[q * 4 + e];
+      uint32_t tb = part(r, e);
+#pragma unroll
+      for (int k = 0; k < F::PARTS; k++) xs.n[k] = c.xs[k * CHUNK + q * 4 + e];
+      int x = e == 0 ? x4.x : e == 1 ? x4.y : e == 2 ? x4.z : x4.w;
+      point_limited<F, 0, KIND, WIDE, EDGE>(f, s, v, spot, t.x + tb, x, xs, nb, e);
+      point_limited<F, 1, KIND, WIDE, EDGE>(f, s, v, spot, t.y + tb, x, xs, nb, e);
+      point_limited<F, 2, KIND, WIDE, EDGE>(f, s, v, spot, t.z + tb, x, xs, nb, e);
+      point_limited<F, 3, KIND, WIDE, EDGE>(f, s, v, spot, t.w + tb, x, xs, nb, e);
+    }
+  }
+}
+
+/* Window J's trace of a list at point p of the chunk. */
+template <class F, int J, int KIND, bool WIDE, int EDGE>
+__device__ __forceinline__ void point_limited_list(const fwd &f, const lane_of &s, const seen_of &v, const chunk_of &c,
+                                                   const kc_spot &spot, int p)
 {
   int q = p / 4, e = p % 4, x = c.x[p];
-  uint32_t t = tb;
+  const uint32_t *row = (const uint32_t *)(c.row + (int64_t)q * f.nside) + e;
+  uint32_t t = __ldg(row + s.a[J] * 4) + __ldg(row + s.b[J] * 4) + s.rows0;
   float w = 0;
-  if (F::LIST) {
-    const uint32_t *row = (const uint32_t *)(c.row + (int64_t)q * f.nside) + e;
-    t = __ldg(row + s.a[J] * 4) + __ldg(row + s.b[J] * 4) + s.rows0;
-  } else t += ((const uint32_t *)(c.times + p))[J];
 #pragma unroll
   for (int k = 0; k < F::PARTS; k++) {
     const float *legs = (const float *)(c.legs + (int64_t)(q * F::PARTS + k) * f.nside) + e;
-    if (F::LIST) w = fmaf(__int_as_float(x) * __ldg(legs + s.a[J] * 4), __ldg(legs + s.b[J] * 4), w);
-    else w = fmaf(((const float *)(c.xs + k * CHUNK + p))[J], nb[k], w);
+    w = fmaf(__int_as_float(x) * __ldg(legs + s.a[J] * 4), __ldg(legs + s.b[J] * 4), w);
   }
   if (F::PARTS) x = __float_as_int(w);
-  update_weighted<F, J, WIDE>(t, x, limit, s);
+  update_weighted<F, J, KIND, WIDE, EDGE>(t, x, kc_quick<KIND>(f.limits, s.taper, spot, v.mid[J]), s);
 }
 
-template <class F, bool WIDE>
-__device__ __forceinline__ void chunk_limited(const fwd &f, const common *m, const lane_of &s, const chunk_of &c,
-                                              int panel, int first)
+template <class F, int KIND, bool WIDE, int EDGE>
+__device__ __forceinline__ void chunk_limited_list(const fwd &f, const lane_of &s, const chunk_of &c, const seen_of &v)
 {
-  int at[3];
-  double corner[3];
-  kc_corner(*f.geo, f.panel, panel, corner);
-  kc_point(*f.geo, f.panel, panel, first + (threadIdx.x & 31), at);
-  kc_spot mine = kc_spot_of(*f.geo, f.limits, kc_place_of(*f.geo, at), corner);
 #pragma unroll 1
   for (int p = c.from * 4; p < c.to * 4; p++) {
-    kc_spot spot = { __shfl_sync(~0u, mine.y, p), __shfl_sync(~0u, mine.x, p), __shfl_sync(~0u, mine.deep, p),
-                     __shfl_sync(~0u, mine.row, p) };
-    uint32_t tb = 0;
-    float nb[F::PARTS ? F::PARTS : 1];
-    if (!F::LIST) {
-      tb = __ldg((const uint32_t *)(c.row + (int64_t)(p / 4) * f.nside + s.b[0]) + p % 4);
-#pragma unroll
-      for (int k = 0; k < F::PARTS; k++)
-        nb[k] = __ldg((const float *)(c.legs + (int64_t)(p / 4 * F::PARTS + k) * f.nside + s.b[0]) + p % 4);
-    }
-    float w[KC_FWD];
-    weigh_limits<F>(f, m, s, panel, first + p, spot, w);
-    point_of_chunk<F, 0, WIDE>(f, s, c, p, tb, nb, w[0]);
-    point_of_chunk<F, 1, WIDE>(f, s, c, p, tb, nb, w[1]);
-    point_of_chunk<F, 2, WIDE>(f, s, c, p, tb, nb, w[2]);
-    point_of_chunk<F, 3, WIDE>(f, s, c, p, tb, nb, w[3]);
+    kc_spot spot = spot_at(v, p);
+    point_limited_list<F, 0, KIND, WIDE, EDGE>(f, s, v, c, spot, p);
+    point_limited_list<F, 1, KIND, WIDE, EDGE>(f, s, v, c, spot, p);
+    point_limited_list<F, 2, KIND, WIDE, EDGE>(f, s, v, c, spot, p);
+    point_limited_list<F, 3, KIND, WIDE, EDGE>(f, s, v, c, spot, p);
   }
+}
+
+template <class F, int KIND, bool WIDE, int EDGE>
+__device__ __forceinline__ void chunk_of_kind(const fwd &f, const lane_of &s, const chunk_of &c, const seen_of &v)
+{
+  if (F::LIST) chunk_limited_list<F, KIND, WIDE, EDGE>(f, s, c, v);
+  else chunk_limited<F, KIND, WIDE, EDGE>(f, s, c, v);
+}
+
+/* spots: of the chunk's points. */
+template <class F, bool WIDE, int EDGE>
+__device__ __forceinline__ void chunk_by_kind(const fwd &f, const common *m, const lane_of &s, const chunk_of &c,
+                                              const kc_spot *spots)
+{
+  int lane = threadIdx.x & 31;
+  seen_of v = { { m->between[0][lane], m->between[1][lane], m->between[2][lane], m->between[3][lane] }, spots[lane] };
+  if (f.limits.kind == KC_FLAT) chunk_of_kind<F, KC_FLAT, WIDE, EDGE>(f, s, c, v);
+  else if (f.limits.kind == KC_HARD) chunk_of_kind<F, KC_HARD, WIDE, EDGE>(f, s, c, v);
+  else if (f.limits.kind == KC_TABLE) chunk_of_kind<F, KC_TABLE, WIDE, EDGE>(f, s, c, v);
+  else chunk_of_kind<F, KC_ANY, WIDE, EDGE>(f, s, c, v);
 }
 
 /* Where a chunk is to the limits of all lanes' traces. */
 __device__ __forceinline__ int chunk_where(const fwd &f, const common *m, const lane_of &s, int panel, int c)
 {
-  int lane = threadIdx.x & 31;
-  kc_extent e = f.extent[panel * (f.per / CHUNK) + c];
-  bool any = false, whole = true;
+  kc_box box = f.box[panel * (f.per / CHUNK) + c];
+  unsigned any = 0, cut = 0;
 #pragma unroll
   for (int j = 0; j < KC_FWD; j++) {
-    kc_between mid = m->between[j][lane];
-    int where = s.live >> j & 1 ? kc_where(f.limits, e, mid, mid) : KC_OUTSIDE;
-    any |= where != KC_OUTSIDE;
-    whole &= where == KC_INSIDE || !(s.live >> j & 1);
+    int where = kc_where(f.limits, box, m->between[j][threadIdx.x & 31]);
+    any |= (unsigned)(where != KC_OUTSIDE) << j, cut |= (unsigned)(where != KC_INSIDE) << j;
   }
-  if (!__any_sync(~0u, any)) return KC_OUTSIDE;
-  return __all_sync(~0u, whole) ? KC_INSIDE : KC_MIXED;
+  if (!__any_sync(~0u, any & s.live)) return KC_OUTSIDE;
+  return __any_sync(~0u, cut & s.live) ? KC_MIXED : KC_INSIDE;
 }
 
 /* Fours of points of a chunk where a lane has a trace whose legs (all pairs: leg to B) have weight. */
@@ -413,7 +453,8 @@ __device__ __forceinline__ void sweep(const fwd &f, int panel, const lane_of &s,
         else if (where == KC_INSIDE) chunk_legs<F, WIDE, EDGE>(f, s, k);
       } else if (where == KC_INSIDE && F::LIST) chunk_inside_list<F, WIDE, EDGE>(f, s, k);
       else if (where == KC_INSIDE) chunk_inside<F, WIDE, EDGE>(f, s, k);
-      if (F::LIMITS && where == KC_MIXED) chunk_limited<F, WIDE>(f, m, s, k, panel, c * CHUNK);
+      if (F::LIMITS && where == KC_MIXED)
+        chunk_by_kind<F, WIDE, EDGE>(f, m, s, k, f.spot + (int64_t)panel * f.per + c * CHUNK);
     }
     if (lane == 0) c = atomicAdd(&m->chunk, 1);
     c = __shfl_sync(~0u, c, 0);

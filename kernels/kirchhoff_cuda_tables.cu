@@ -45,6 +45,7 @@ void kc_shape_tiles(moho_kirchhoff *k, double dz)
   choose(g, h, room, KC_TILE, true, t->size);
   choose(g, h, t->size, KC_LANES, false, t->patch);
   t->per = KC_TILE;
+  t->turned = kc_limited(g) ? KC_TILE / 64 : 0;   /* kirchhoff_cuda_adjoint.cu */
   t->n = 1;
   for (int i = 0; i < 3; i++) t->n *= t->count[i] = pieces(g->n[i], t->size[i]);
 }
@@ -190,25 +191,25 @@ __global__ void kc_panel_kernel(kc_geo g, kc_boxes b, const kc_span *span, uint3
   rel[i] = r;
 }
 
-/* Extents of the chunks of panels, a warp each, and of the panels, a block each. */
-__global__ void kc_extent_kernel(kc_geo g, kc_boxes b, kc_extent *extent)
+/* Where points of a panel are, and its chunks; a block a panel. */
+__global__ void kc_place_kernel(kc_geo g, kc_boxes b, kc_limiting l, kc_spot *spot, kc_box *box)
 {
   __shared__ kc_extent of[8];
   int panel = blockIdx.x, warp = threadIdx.x >> 5, lane = threadIdx.x & 31, chunks = b.per / 32, at[3];
-  double corner[3];
   kc_extent all = { { INFINITY, INFINITY, INFINITY, INFINITY }, { -INFINITY, -INFINITY, -INFINITY, -INFINITY } };
-  kc_corner(g, b, panel, corner);
   for (int c = warp; c < chunks; c += 8) {
     kc_point(g, b, panel, c * 32 + lane, at);
-    kc_extent e = kc_extent_at(kc_place_of(g, at), corner);
+    kc_place p = kc_place_of(g, at);
+    kc_extent e = kc_extent_at(g, p);
     kc_widen(&e), kc_join(&all, e);
-    if (lane == 0) extent[(int64_t)panel * chunks + c] = e;
+    if (lane == 0) box[(int64_t)panel * chunks + c] = kc_box_of(l, e);
+    spot[(int64_t)panel * b.per + c * 32 + lane] = kc_spot_of(g, l, p);
   }
   if (lane == 0) of[warp] = all;
   __syncthreads();
   if (threadIdx.x) return;
   for (int k = 1; k < 8; k++) kc_join(&all, of[k]);
-  extent[(int64_t)b.n * chunks + panel] = all;
+  box[(int64_t)b.n * chunks + panel] = kc_box_of(l, all);
 }
 
 /* pairs: [tile][point/2][side][2], else [side][tile][point]. */
@@ -255,10 +256,12 @@ moho_status kc_tables(moho_kirchhoff *k)
                                                           (uint32_t)(KC_HALF + 2) << KC_FRAC, k->panel_rel);
     CUDA_LAUNCHED("kirchhoff panel table");
     if (kc_limited(g)) {
-      size_t n = (size_t)k->panel.n * (size_t)(k->panel.per / 32 + 1);
-      MOHO_TRY(kc_block(k, n * sizeof *k->panel_extent, NULL, (void **)&k->panel_extent));
-      kc_extent_kernel<<<(unsigned)k->panel.n, 256, 0, st>>>(*g, k->panel, k->panel_extent);
-      CUDA_LAUNCHED("kirchhoff extents");
+      size_t n = (size_t)k->panel.n * (size_t)k->panel.per;
+      MOHO_TRY(kc_block(k, (n / 32 + (size_t)k->panel.n) * sizeof *k->panel_box, NULL, (void **)&k->panel_box));
+      MOHO_TRY(kc_block(k, n * sizeof *k->panel_spot, NULL, (void **)&k->panel_spot));
+      k->table_bytes += n * sizeof *k->panel_spot;
+      kc_place_kernel<<<(unsigned)k->panel.n, 256, 0, st>>>(*g, k->panel, kc_limiting_of(k, MOHO_FWD), k->panel_spot, k->panel_box);
+      CUDA_LAUNCHED("kirchhoff places");
     }
   }
   return MOHO_OK;

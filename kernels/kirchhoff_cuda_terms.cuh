@@ -9,8 +9,8 @@
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
 
 /* What the consumers need to know of a ring slot besides its bytes: n items of group g (0 items: the end). A slot is
-   SPECIAL where some window holds the last sample or some point has no time; else not ALL windows of its items hold a
-   trace, or not all points of them are inside its limits, or they are. */
+   SPECIAL where some window holds the last sample or some point has no time; else in SOME windows only there is a trace, or
+   are all points inside its limits; or in ALL. */
 enum { ALL, SOME, SPECIAL };
 struct slot { int n, g, care; uint32_t live, lit; };
 template <class F> struct meta {
@@ -20,9 +20,8 @@ template <class F> struct meta {
   uint32_t hit[S][W];                   /* the sum of times that is nt-1                           */
   float last[S][W];                     /* and the sample there                                    */
   kc_between between[S][W];             /* where its trace is                                      */
-  int a[S][W], b[S][W];                 /* and whose it is                                         */
-  float levels[2 * KC_LEVELS];          /* weights                                                 */
   kc_extent patch[KC_TILE / 32];
+  kc_box box[KC_TILE / 32];
 };
 
 __device__ __forceinline__ float fraction_of(uint32_t t)   /* 1 + f */
@@ -39,6 +38,7 @@ template <class F> struct points {
   float w[F::PARTS ? F::PARTS : 1][2][KC_SLOTS];
   float acc[2];
   kc_spot spot[2];
+  float taper;                          /* of the lane                                             */
 };
 
 /* Of one item: sums over sides A, for each number of a leg one. */
@@ -69,10 +69,10 @@ template <class F> __device__ __forceinline__ void add(const points<F> &q, int j
 }
 
 /* `row`: the thread's place in the item's row of times. */
-template <class F> __device__ __forceinline__ void add_item(uint32_t row, const sums<F> &s, points<F> *q)
+template <class F> __device__ __forceinline__ void add_item(uint32_t row, const sums<F> &s, points<F> *q, int from = 0, int to = 2)
 {
 #pragma unroll
-  for (int p = 0; p < 2; p++) {
+  for (int p = from; p < to; p++) {
     if (!F::PARTS) q->acc[p] = s.v[p][0];
 #pragma unroll
     for (int k = 0; k < F::PARTS; k++)
@@ -96,16 +96,20 @@ template <class F> __device__ __forceinline__ bool lit_item(const slot &has, int
   return !F::PARTS || (has.lit >> (r * KC_TILE / 32) & my_patches());
 }
 
-/* All windows of one item, the first of them `first` bytes into the slot; row: the thread's place in its times. */
-template <class F> __device__ __forceinline__ void item(uint32_t ring, uint32_t first, uint32_t row, points<F> *q)
+/* All windows of one item, the first of them `first` bytes behind `ring`, at points FROM to TO - 1 of the thread; row: the
+   thread's place in its times. */
+template <class F, int FROM = 0, int TO = 2>
+__device__ __forceinline__ void item(uint32_t ring, uint32_t first, uint32_t row, points<F> *q)
 {
-  uint32_t tr[2] = { time_at(row), time_at(row + KC_TILE * 2) };
+  uint32_t tr[2];
+#pragma unroll
+  for (int p = FROM; p < TO; p++) tr[p] = time_at(row + p * KC_TILE * 2);
   sums<F> s = begin_item<F>(*q);
 #pragma unroll
   for (int j = 0; j < KC_SLOTS; j++)
 #pragma unroll
-    for (int p = 0; p < 2; p++) add<F>(*q, j, p, value_at(ring, q->ts[p][j] + tr[p], first + j * F::WINDOW * 8), &s);
-  add_item<F>(row, s, q);
+    for (int p = FROM; p < TO; p++) add<F>(*q, j, p, value_at(ring, q->ts[p][j] + tr[p], first + j * F::WINDOW * 8), &s);
+  add_item<F>(row, s, q, FROM, TO);
 }
 
 /* The terms of one ring slot. */
@@ -140,90 +144,111 @@ __device__ __forceinline__ float special_at(const meta<F> *m, int stage, int w, 
   return t == m->hit[stage][w] ? v + m->last[stage][w] : v;
 }
 
-/* What double has to decide of an item: bit 2 j + p is window j at point p. Seldom needed: sides are looked up again. */
-template <class F>
-__device__ __noinline__ float2 decide(const adj &a, const meta<F> *m, int stage, uint32_t ring, int r, int tile,
-                                      uint32_t unsure)
-{
-  float sum[2] = { 0, 0 };
-  uint32_t row = ring + F::WINDOWS + r * F::ROWS * KC_TILE * 4 + threadIdx.x * 4;
-  for (; unsure; unsure &= unsure - 1) {
-    int bit = __ffs((int)unsure) - 1, p = bit & 1, w = r * KC_SLOTS + bit / 2, at = (int)threadIdx.x + p * KC_TILE / 2;
-    int sa = m->a[stage][w], sb = m->b[stage][w];
-    int64_t from = ((int64_t)sa * a.ntile + tile) * KC_TILE + at;
-    float v = special_at<F>(m, stage, w, ring, a.rel[from] + time_at(row + p * KC_TILE * 2), w * F::WINDOW * 8), pair = 0;
-    for (int k = 0; k < F::PARTS; k++, from += (int64_t)a.nside * a.ntile * KC_TILE)
-      pair += a.legs[from] * __uint_as_float(time_at(row + (k + 1) * KC_TILE * 4 + p * KC_TILE * 2));
-    if (F::PARTS) v *= pair;
-    v *= kc_exact(a.geo, &a.tile, tile, at, a.swap ? sb : sa, (a.swap ? sa : sb) - a.roff);
-    if (p) sum[1] += v;
-    else sum[0] += v;
+/* An item of a slot whose number is known but for `pair`, so that what addresses differ by is known when this is compiled: the
+   slot from a multiple of 4096 on, and from there to the item; w: its first window. */
+template <class F, int ODD> struct place_of {
+  static constexpr int BYTES = KC_SLOTS * F::WINDOW * 8, FIRST = ODD * (BYTES % 4096);
+  static_assert(2 * BYTES % 4096 == 0 || F::ITEMS == 1, "two items are whole 4096s");
+  uint32_t ring, row;
+  int r, w;
+  __device__ __forceinline__ place_of(uint32_t slot, uint32_t rows, int pair)
+      : ring(slot + pair * 2 * BYTES + ODD * (BYTES - BYTES % 4096)), row(rows + (2 * pair + ODD) * F::ROWS * KC_TILE * 4),
+        r(2 * pair + ODD), w((2 * pair + ODD) * KC_SLOTS)
+  {
   }
-  return make_float2(sum[0], sum[1]);
-}
+};
 
-/* An item whose windows are not all inside the limits: no branches, so that all weights are under way at once. use: windows
-   that a point needs. */
-template <class F, bool EACH>
-__device__ __forceinline__ void item_limited(const adj &a, const meta<F> *m, int stage, uint32_t ring, int r, int tile,
-                                             const uint32_t (&use)[2], points<F> *q)
+/* An item at the thread's point P where its windows are not all inside the limits. EACH: last samples, points without a
+   time. */
+template <class F, int P, int KIND, bool EACH, int ODD>
+__device__ __forceinline__ void item_limited(const adj &a, const meta<F> *m, int stage, const place_of<F, ODD> &i, points<F> *q)
 {
-  uint32_t row = ring + F::WINDOWS + r * F::ROWS * KC_TILE * 4 + threadIdx.x * 4, unsure = 0;
-  uint32_t tr[2] = { time_at(row), time_at(row + KC_TILE * 2) };
+  uint32_t tr = time_at(i.row + P * KC_TILE * 2);
   sums<F> s = begin_item<F>(*q);
 #pragma unroll
   for (int j = 0; j < KC_SLOTS; j++) {
-    int w = r * KC_SLOTS + j;
-    kc_between mid = m->between[stage][w];
-#pragma unroll
-    for (int p = 0; p < 2; p++) {
-      uint32_t t = q->ts[p][j] + tr[p], at = w * F::WINDOW * 8;
-      float v = EACH ? special_at<F>(m, stage, w, ring, t, at) : value_at(ring, t, at);
-      float u = use[p] >> w & 1 ? kc_quick(a.limits, m->levels, q->spot[p], mid) : 0;
-      if (u < 0) unsure |= 1u << (2 * j + p);
-      add<F>(*q, j, p, u > 0 ? u * v : 0, &s);
-    }
+    uint32_t t = q->ts[P][j] + tr, at = place_of<F, ODD>::FIRST + j * F::WINDOW * 8;
+    float u = kc_quick<KIND>(a.limits, q->taper, q->spot[P], m->between[stage][i.w + j]);
+    float v = EACH ? special_at<F>(m, stage, i.w + j, i.ring, t, at) : value_at(i.ring, t, at);
+    if (F::PARTS) add<F>(*q, j, P, u * v, &s);
+    else s.v[P][0] = fmaf(u, v, s.v[P][0]);
   }
-  add_item<F>(row, s, q);
-  if (!__any_sync(~0u, unsure)) return;
-  float2 more = decide<F>(a, m, stage, ring, r, tile, unsure);
-  q->acc[0] += more.x, q->acc[1] += more.y;
+  add_item<F>(i.row, s, q, P, P + 1);
 }
 
-/* Slots that need care: windows without a trace, limits; EACH: also last samples, points without a time. */
-template <class F, bool EACH>
-__device__ __forceinline__ void careful(const adj &a, const meta<F> *m, int stage, uint32_t ring, const slot &has,
-                                        int tile, points<F> *q)
+/* At point P: the windows that its patch is not outside of, and those that it is inside of. */
+template <class F, int P, bool EACH, int ODD>
+__device__ __forceinline__ void item_at(const adj &a, const meta<F> *m, int stage, const place_of<F, ODD> &i, uint32_t use,
+                                        uint32_t inside, points<F> *q)
 {
   const uint32_t whole = (1u << KC_SLOTS) - 1;
-  uint32_t row = ring + F::WINDOWS + threadIdx.x * 4, use[2] = { has.live, has.live }, inside = has.live;
-  if (F::LIMITS) {                      /* a lane a window, for each of the warp's two patches */
-    int warp = threadIdx.x >> 5;
-    kc_between mid = m->between[stage][threadIdx.x % meta<F>::W];
+  if (!use) return;
+  if (!EACH && inside == whole) item<F, P, P + 1>(i.ring, place_of<F, ODD>::FIRST, i.row, q);
+  else if (a.limits.kind == KC_FLAT) item_limited<F, P, KC_FLAT, EACH>(a, m, stage, i, q);
+  else if (a.limits.kind == KC_HARD) item_limited<F, P, KC_HARD, EACH>(a, m, stage, i, q);
+  else if (a.limits.kind == KC_TABLE) item_limited<F, P, KC_TABLE, EACH>(a, m, stage, i, q);
+  else item_limited<F, P, KC_ANY, EACH>(a, m, stage, i, q);
+}
+
+/* use, inside: of each of the warp's two patches, a bit a window. */
+template <class F, bool EACH, int ODD>
+__device__ __forceinline__ void item_cut(const adj &a, const meta<F> *m, int stage, uint32_t ring, const slot &has, int pair,
+                                         const uint32_t (&use)[2], const uint32_t (&inside)[2], points<F> *q)
+{
+  const uint32_t whole = (1u << KC_SLOTS) - 1;
+  place_of<F, ODD> i(ring, ring + F::WINDOWS + threadIdx.x * 4, pair);
+  if (i.r >= has.n) return;
+  uint32_t u[2], in[2];
 #pragma unroll
-    for (int p = 0; p < 2; p++) {
-      int where = kc_where(a.limits, m->patch[warp + p * KC_CONSUMERS], mid, mid);
-      use[p] &= __ballot_sync(~0u, where != KC_OUTSIDE);
-      inside &= __ballot_sync(~0u, where == KC_INSIDE);
-    }
+  for (int p = 0; p < 2; p++) {
+    u[p] = use[p] >> i.w & whole, in[p] = inside[p] >> i.w & whole;
+    if (F::PARTS && !(has.lit >> (i.r * KC_TILE / 32 + p * KC_CONSUMERS + (threadIdx.x >> 5)) & 1)) u[p] = 0;
+  }
+  if (!EACH && u[0] && u[1] && (in[0] & in[1]) == whole) item<F>(i.ring, place_of<F, ODD>::FIRST, i.row, q);
+  else {
+    item_at<F, 0, EACH>(a, m, stage, i, u[0], in[0], q);
+    item_at<F, 1, EACH>(a, m, stage, i, u[1], in[1], q);
+  }
+}
+
+/* Slots that limits cut: a lane looks at a window for each of the warp's two patches. Windows without a trace are zeros. */
+template <class F, bool EACH>
+__device__ __forceinline__ void limited(const adj &a, const meta<F> *m, int stage, uint32_t ring, const slot &has, points<F> *q)
+{
+  uint32_t use[2], inside[2];
+  kc_between mid = m->between[stage][threadIdx.x % meta<F>::W];
+#pragma unroll
+  for (int p = 0; p < 2; p++) {
+    int where = kc_where(a.limits, m->box[(threadIdx.x >> 5) + p * KC_CONSUMERS], mid);
+    use[p] = __ballot_sync(~0u, where != KC_OUTSIDE) & has.live;
+    inside[p] = __ballot_sync(~0u, where == KC_INSIDE) | ~has.live;
   }
 #pragma unroll 1
+  for (int pair = 0; 2 * pair < has.n; pair++) {
+    item_cut<F, EACH, 0>(a, m, stage, ring, has, pair, use, inside, q);
+    if (F::ITEMS > 1) item_cut<F, EACH, 1>(a, m, stage, ring, has, pair, use, inside, q);
+  }
+}
+
+/* Slots that need care: windows without a trace; EACH: also last samples, points without a time. */
+template <class F, bool EACH>
+__device__ __forceinline__ void careful(const meta<F> *m, int stage, uint32_t ring, const slot &has, points<F> *q)
+{
+  const uint32_t whole = (1u << KC_SLOTS) - 1;
+  uint32_t row = ring + F::WINDOWS + threadIdx.x * 4;
+#pragma unroll 1
   for (int r = 0; r < has.n; r++, row += F::ROWS * KC_TILE * 4) {
-    uint32_t either = (use[0] | use[1]) >> r * KC_SLOTS & whole, first = r * KC_SLOTS * F::WINDOW * 8;
-    if (!lit_item<F>(has, r) || !either) continue;
-    if (!EACH && (inside >> r * KC_SLOTS & whole) == whole) {
+    uint32_t live = has.live >> r * KC_SLOTS & whole, first = r * KC_SLOTS * F::WINDOW * 8;
+    if (!lit_item<F>(has, r) || !live) continue;
+    if (!EACH && live == whole) {
       item<F>(ring, first, row, q);
-      continue;
-    }
-    if (F::LIMITS) {
-      item_limited<F, EACH>(a, m, stage, ring, r, tile, use, q);
       continue;
     }
     uint32_t tr[2] = { time_at(row), time_at(row + KC_TILE * 2) };
     sums<F> s = begin_item<F>(*q);
 #pragma unroll
     for (int j = 0; j < KC_SLOTS; j++) {
-      if (!(either >> j & 1)) continue;
+      if (!(live >> j & 1)) continue;
 #pragma unroll
       for (int p = 0; p < 2; p++) {
         uint32_t t = q->ts[p][j] + tr[p], at = first + j * F::WINDOW * 8;
@@ -253,13 +278,12 @@ __device__ __forceinline__ void load_group(const adj &a, const sides &v, int g, 
 
 template <class F> __device__ __forceinline__ void place_points(const adj &a, int tile, points<F> *q)
 {
-  double corner[3];
   int at[3];
-  kc_corner(*a.geo, a.tile, tile, corner);
+  q->taper = kc_taper_lane(*a.geo);
 #pragma unroll
   for (int p = 0; p < 2; p++) {
     kc_point(*a.geo, a.tile, tile, (int)threadIdx.x + p * KC_TILE / 2, at);
-    q->spot[p] = kc_spot_of(*a.geo, a.limits, kc_place_of(*a.geo, at), corner);
+    q->spot[p] = kc_spot_of(*a.geo, a.limits, kc_place_of(*a.geo, at));
   }
 }
 

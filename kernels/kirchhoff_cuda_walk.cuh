@@ -37,9 +37,9 @@ static constexpr int KC_CONSUMERS = KC_TILE / 64;   /* warps, of two points a th
 template <int WINDOW_, bool LIST_, bool LIMITS_, int PARTS_> struct form {
   static constexpr bool LIST = LIST_, LIMITS = LIMITS_, LIT = PARTS_ && !LIST_, LOOK = LIMITS_ || (PARTS_ && LIST_);
   static constexpr int WINDOW = WINDOW_, PARTS = PARTS_, ROWS = 1 + PARTS_;   /* rows of an item: times, numbers   */
-  /* Numbers of legs and limits are many registers: fewer warps have more of them. Slots are smaller, with as many bytes
+  /* Numbers of legs are many registers: fewer warps have more of them. Slots are smaller, with as many bytes
      under way. */
-  static constexpr bool MORE = (PARTS || LIMITS) && WINDOW < KC_PAIRS;
+  static constexpr bool MORE = PARTS && WINDOW < KC_PAIRS;
   static constexpr int ITEMS = (MORE ? KC_PAIRS / 2 : KC_PAIRS) / WINDOW;
   static constexpr int STAGES = MORE ? 4 : 3, PRODUCERS = MORE ? 2 : 3;
   static constexpr int THREADS = 32 * (KC_CONSUMERS + PRODUCERS);
@@ -108,13 +108,10 @@ template <class F> __device__ __forceinline__ int items_in(const adj &a, const s
   return F::LIST ? (int)(a.item[g + 1] - a.item[g]) : F::LIT ? v.nb : a.nb;
 }
 
-/* What a side adds to where a trace is: half its position, and its cells. */
-struct kc_half { float v[5]; };         /* y, x, z; cells along y, x                               */
-
 /* Where a producer is in the slice: group g, items from i on and `left` in all are still to come. Where not all are of
-   use (LOOK) items are looked at 32 at a time: `mask` holds those of use to the tile that no step has taken yet. lo, hi: halves of
-   the positions of the group's sides. */
-struct walk { int g, i; uint32_t mask; int64_t left; kc_half lo, hi; };
+   use (LOOK) items are looked at 32 at a time: `mask` holds those of use to the tile that no step has taken yet. around: half of
+   where the group's sides are, its middle, and from there to the farthest; cells: least and largest along y and x. */
+struct walk { int g, i; uint32_t mask; int64_t left; float y, x, around, cells[4]; bool known; };
 
 /* The n items of a slot: i, i + 1 .. or, where they were looked at, i + the lowest bits of the mask. */
 struct step { int g, i, n; uint32_t mask; };
@@ -125,7 +122,7 @@ template <class F> __device__ __forceinline__ walk walk_start(const adj &a, cons
   int64_t nb = F::LIT ? v.nb : a.nb, groups = F::LIT ? (v.na + KC_SLOTS - 1) / KC_SLOTS : a.g1 - a.g0;
   int64_t all = F::LIST ? a.item[a.g1] - a.item[a.g0] : groups * nb;
   int64_t from = all * slice / a.slices, to = all * (slice + 1) / a.slices;
-  walk w = { first, 0, 0, to - from, {}, {} };
+  walk w = { first, 0, 0, to - from, 0, 0, 0, {}, false };
   if (to == from) return w;
   if (F::LIST) {
     while (w.g < a.g1 - 1 && a.item[w.g + 1] - a.item[a.g0] <= from) w.g++;
@@ -134,53 +131,39 @@ template <class F> __device__ __forceinline__ walk walk_start(const adj &a, cons
   return w;
 }
 
-__device__ __forceinline__ kc_half half_of(const adj &a, int side, const double o[3])
+/* Of eight lanes' numbers. */
+__device__ __forceinline__ float least_of(float v)
 {
-  const double *p = a.geo->pos + side, *c = a.geo->cell + side;
-  int64_t n = a.nside;
-  return { { (float)(0.5 * (p[0] - o[0])), (float)(0.5 * (p[n] - o[1])), (float)(0.5 * (p[2 * n] - o[2])), (float)c[0],
-             (float)c[n] } };
+#pragma unroll
+  for (int o = KC_SLOTS / 2; o; o /= 2) v = fminf(v, __shfl_xor_sync(~0u, v, o));
+  return v;
 }
 
-__device__ __forceinline__ void group_box(walk *w, const kc_half &m)   /* of all lanes' */
+/* m: of the side of each lane. */
+__device__ __forceinline__ void surround(walk *w, const kc_half &m, bool three)
 {
-#pragma unroll
-  for (int i = 0; i < 5; i++) {
-    w->lo.v[i] = w->hi.v[i] = m.v[i];
-#pragma unroll
-    for (int o = KC_SLOTS / 2; o; o /= 2)
-      w->lo.v[i] = fminf(w->lo.v[i], __shfl_xor_sync(~0u, w->lo.v[i], o)),
-      w->hi.v[i] = fmaxf(w->hi.v[i], __shfl_xor_sync(~0u, w->hi.v[i], o));
-  }
+  float y0 = least_of(m.y), y1 = -least_of(-m.y), x0 = least_of(m.x), x1 = -least_of(-m.x);
+  w->y = 0.5f * (y0 + y1), w->x = 0.5f * (x0 + x1), w->known = true;
+  w->around = three ? sqrtf((y1 - y0) * (y1 - y0) + (x1 - x0) * (x1 - x0)) * 0.5f : 0.5f * (x1 - x0);
+  w->cells[0] = least_of(m.cy), w->cells[1] = -least_of(-m.cy), w->cells[2] = least_of(m.cx), w->cells[3] = -least_of(-m.cx);
 }
 
-/* Where the traces of a side B and the group's sides A are. */
-__device__ __forceinline__ void between(const walk &w, const kc_half &b, kc_between *lo, kc_between *hi)
+/* Whether the tile is outside the limits of the group's sides A with a side B. */
+__device__ __forceinline__ bool outside(const kc_limiting &l, const kc_box &tile, const walk &w, const kc_half &b)
 {
-  *lo = { w.lo.v[0] + b.v[0], w.lo.v[1] + b.v[1], w.lo.v[2] + b.v[2], 0 };
-  *hi = { w.hi.v[0] + b.v[0], w.hi.v[1] + b.v[1], w.hi.v[2] + b.v[2], 0 };
-#pragma unroll
-  for (int i = 3; i < 5; i++) {
-    float near = fmaxf(fmaxf(w.lo.v[i] - b.v[i], b.v[i] - w.hi.v[i]), 0),
-          far = fmaxf(w.hi.v[i] - b.v[i], b.v[i] - w.lo.v[i]);
-    lo->cells += near * near, hi->cells += far * far;
-  }
-  lo->cells = sqrtf(lo->cells), hi->cells = sqrtf(hi->cells);
+  float d = kc_across(l, w.y + b.y - tile.y, w.x + b.x - tile.x) - w.around;
+  float y = fmaxf(fmaxf(w.cells[0] - b.cy, b.cy - w.cells[1]), 0), x = fmaxf(fmaxf(w.cells[2] - b.cx, b.cx - w.cells[3]), 0);
+  return d > tile.out || kc_across(l, y, x) > tile.far;
 }
 
 /* Looks at the next 32 items, a lane each. */
 template <class F>
-__device__ __forceinline__ void look_ahead(const adj &a, const sides &v, walk *w, int tile, const kc_extent &extent,
-                                           const double o[3])
+__device__ __forceinline__ void look_ahead(const adj &a, const sides &v, walk *w, int tile, const kc_box &box)
 {
   int lane = threadIdx.x & 31, have = items_in<F>(a, v, w->g);
   bool use = lane < have - w->i && lane < w->left;
-  if (F::LIMITS && (w->i == 0 || w->lo.v[0] > w->hi.v[0])) group_box(w, half_of(a, side_a<F>(a, v, w->g, lane & 7), o));
-  if (use && F::LIMITS) {
-    kc_between lo, hi;
-    between(*w, half_of(a, side_b<F>(a, v, w->g, w->i + lane), o), &lo, &hi);
-    use = kc_where(a.limits, extent, lo, hi) != KC_OUTSIDE;
-  }
+  if (F::LIMITS && (w->i == 0 || !w->known)) surround(w, a.limits.half[side_a<F>(a, v, w->g, lane & 7)], a.limits.three);
+  if (F::LIMITS && use) use = !outside(a.limits, box, *w, a.limits.half[side_b<F>(a, v, w->g, w->i + lane)]);
   if (F::PARTS && F::LIST) {
     const uint16_t *lit = a.lit + (int64_t)tile * a.nside;
     bool any = __any_sync(~0u, lit[side_a<F>(a, v, w->g, lane & 7)]);
@@ -191,14 +174,13 @@ __device__ __forceinline__ void look_ahead(const adj &a, const sides &v, walk *w
 
 /* The next up to ITEMS items of one group: false at the end. */
 template <class F>
-__device__ __forceinline__ bool walk_next(const adj &a, const sides &v, walk *w, step *s, int tile,
-                                          const kc_extent &extent, const double o[3])
+__device__ __forceinline__ bool walk_next(const adj &a, const sides &v, walk *w, step *s, int tile, const kc_box &box)
 {
   if (F::LOOK) {
     while (!w->mask) {
       if (w->left <= 0) return false;
       if (w->i >= items_in<F>(a, v, w->g)) w->g++, w->i = 0;
-      look_ahead<F>(a, v, w, tile, extent, o);
+      look_ahead<F>(a, v, w, tile, box);
       int n = (int)min((int64_t)min(32, items_in<F>(a, v, w->g) - w->i), w->left);
       s->i = w->i;
       w->i += n, w->left -= n;

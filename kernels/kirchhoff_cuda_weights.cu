@@ -253,22 +253,24 @@ moho_status kc_legs(moho_kirchhoff *k)
   return k->type == MOHO_F32 ? tables<float>(k) : tables<double>(k);
 }
 
-/* Weights of offsets, which in 2-D are whole cells, at the rows of the image: many of their ratios lie on steps. */
-__global__ void offset_kernel(kc_geo g, int64_t n, float *table)
+/* Weights of offsets, which in 2-D are whole cells, at the rows of the image: many of their ratios lie on steps. Neighbouring
+   lanes are traces in the forward, points in the adjoint. */
+__global__ void offset_kernel(kc_geo g, int64_t n, float *by_cell, float *by_row)
 {
-  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  double cells = (double)(i / g.n[2]), row = (double)(i % g.n[2] + 1);
-  if (i < n) table[i] = (float)kir_taper(g.offset, g.taper, __ddiv_rn(cells, row));
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, cells = i / g.n[2], row = i % g.n[2];
+  if (i >= n) return;
+  float w = (float)kir_taper(g.offset, g.taper, __ddiv_rn((double)cells, (double)(row + 1)));
+  by_row[i] = by_cell[row * (g.cells + 1) + cells] = w;
 }
 
 moho_status kc_offset_table(moho_kirchhoff *k)
 {
   const kc_geo *g = &k->geo;
   int64_t n = ((int64_t)g->cells + 1) * g->n[2];
-  if (!g->offset.on || g->three || n > 1 << 24 || !(k->fast_forward || k->fast_adjoint)) return MOHO_OK;
-  MOHO_TRY(kc_block(k, (size_t)n * sizeof(float), NULL, (void **)&k->offset_weights));
-  k->table_bytes += (size_t)n * sizeof(float);
-  offset_kernel<<<KC_GRID(n, 256), 256, 0, kc_stream(k)>>>(*g, n, k->offset_weights);
+  if (!g->offset.on || g->three || n > 1 << 22 || !(k->fast_forward || k->fast_adjoint)) return MOHO_OK;
+  for (int i = 0; i < 2; i++) MOHO_TRY(kc_block(k, (size_t)n * sizeof(float), NULL, (void **)&k->offset_weights[i]));
+  k->table_bytes += 2 * (size_t)n * sizeof(float);
+  offset_kernel<<<KC_GRID(n, 256), 256, 0, kc_stream(k)>>>(*g, n, k->offset_weights[MOHO_FWD], k->offset_weights[MOHO_ADJ]);
   CUDA_LAUNCHED("kirchhoff offsets");
   return MOHO_OK;
 }

@@ -98,6 +98,7 @@ cuda_sources += %D%/kirchhoff_cuda_part.cu
 cuda_sources += %D%/kirchhoff_cuda_weights.cu
 cuda_sources += %D%/kirchhoff_cuda_plain.cu
 cuda_sources += %D%/kirchhoff_cuda_illumination.cu
+cuda_sources += %D%/kirchhoff_cuda_mend.cu
 cuda_sources += %D%/kirchhoff_cuda_adjoint.cu
 cuda_sources += %D%/kirchhoff_cuda_forward.cu
 cuda_sources += %D%/kirchhoff_cuda_panels.cu

@@ -7,6 +7,8 @@
      bench_kirchhoff time [SECONDS [verify] [NAME]]
                                        10-run medians and sustained rates (default 0.5 s), Gupd/s; with errors against
                                        the reference and the dot test, or only of problems called so
+     bench_kirchhoff touch I N         every Nth shape from the Ith on, made small, once through all kernels and without the
+                                       reference: for a sanitizer
 
    An update is one (trace, image point) pair. Whole applications: output written, data prepared, tables resident. */
 #include <math.h>
@@ -252,6 +254,35 @@ template<typename R> static void check(const problem &p, bool print)
   drop(m);
 }
 
+template <typename R> static void touch(const problem &p)
+{
+  made m;
+  make_problem(m, p, sizeof(R) == 4 ? MOHO_F32 : MOHO_F64);
+  runner<R> r(m);
+  dev<double> energies(2 * (size_t)(p.nt + 1));
+  energies.put(std::vector<double>(energies.n, 1.));
+  r.x.put(normal<R>((size_t)m.ni, p.spiky)), r.forward(1, false, 0);
+  r.rows.put(std::vector<R>(r.rows.n)), r.adjoint(1, false, p.shift);
+  CK(K->illumination(m.plan, &lane, energies.p, r.x.p, r.work.p));
+  CK(cudaDeviceSynchronize());
+  printf("%s %s: %s, %s\n", p.name, sizeof(R) == 4 ? "f32" : "f64", m.plan->fast_forward ? "fast forward" : "plain forward",
+         m.plan->fast_adjoint ? "fast adjoint" : "plain adjoint");
+  fflush(stdout);
+  drop(m);
+}
+
+static void touch_all(size_t first, size_t step)
+{
+  for (size_t i = first; i < sizeof problems / sizeof problems[0]; i += step) {
+    problem p = problems[i];
+    const int most[] = { 7, p.n[0] > 1 ? 9 : 39, p.n[0] > 1 ? 11 : 29 };
+    for (int j = 0; j < 3; j++) p.n[j] = std::min(p.n[j], most[j]);
+    p.ns = std::min(p.ns, 9), p.nr = p.shared ? p.ns : std::min(p.nr, 13);
+    if (p.dt > .0005) p.nt = std::min(p.nt, 101);
+    touch<float>(p), touch<double>(p);
+  }
+}
+
 static void check_all(const char *only)
 {
   for (const problem &p : problems) {
@@ -295,9 +326,13 @@ template<typename R> static void verify_whole(const made &m, runner<R> &r, const
 
 static const char *only;
 
-template<typename R> static void measure(const problem &p, double seconds, bool verify)
+/* Times of one application, s. */
+struct times_of { double forward, adjoint; };
+
+template<typename R> static times_of measure(const problem &p, double seconds, bool verify)
 {
-  if (only && !strstr(p.name, only)) return;
+  times_of ms = {};
+  if (only && !strstr(p.name, only)) return ms;
   made m;
   make_problem(m, p, sizeof(R) == 4 ? MOHO_F32 : MOHO_F64);
   runner<R> r(m);
@@ -321,12 +356,31 @@ template<typename R> static void measure(const problem &p, double seconds, bool 
     for (int i = 0; i < 10; i++) t.push_back(run_for(f, 1));
     std::sort(t.begin(), t.end());
     double median = (t[4] + t[5]) / 2, whole = run_for(f, (int)(seconds / median) + 1) / ((int)(seconds / median) + 1);
+    (dir ? ms.adjoint : ms.forward) = median;
     printf("  %s: %.1f Gupd/s median (%.3f ms, best %.1f), %.1f sustained\n", dir ? "adjoint" : "forward",
            updates / median * 1e-9, median * 1e3, updates / t[0] * 1e-9, updates / whole * 1e-9);
   }
   if (verify) verify_whole(m, r, x);
   fflush(stdout);
   drop(m);
+  return ms;
+}
+
+/* What limits save: each beside the same without. */
+static void measure_limits(problem p, const char *none, const char *const names[5])
+{
+  problem limited[5] = { p, p, p, p, p };
+  p.name = none, p.share = true;
+  times_of whole = measure<float>(p, .05, false);
+  limited[0].angle = 60;
+  limited[1].amin = .96, limited[1].amax = 1.2, limited[2].amin = limited[2].amax = 1.1;
+  limited[3].offset = 1, limited[4].offset = .8, limited[4].hard = true;
+  for (int i = 0; i < 5; i++) {
+    limited[i].name = names[i], limited[i].share = true;
+    times_of t = measure<float>(limited[i], .05, false);
+    if (t.forward > 0 && whole.forward > 0)
+      printf("  %.2f times as fast, adjoint %.2f\n", whole.forward / t.forward, whole.adjoint / t.adjoint);
+  }
 }
 
 static void time_all(double seconds, bool verify)
@@ -370,12 +424,11 @@ static void time_all(double seconds, bool verify)
     if (i < 2) fans[i].spiky = true, measure<float>(fans[i], .1, verify);
     fans[i].spiky = false, measure<double>(fans[i], .1, false);
   }
-  /* what limits save, beside the same without */
-  problem limited[] = { fans[1], fans[1], large, large, large };
-  const char *const which[] = { "half: no angles", "half: angles", "half: lateral", "half: lateral, hard", "half: offsets" };
-  limited[0].angle = 0, limited[1].angle = 60;
-  limited[2].amin = .96, limited[2].amax = 1.2, limited[3].amin = limited[3].amax = 1.1, limited[4].offset = 1;
-  for (int i = 0; i < 5; i++) limited[i].name = which[i], limited[i].share = true, measure<float>(limited[i], .05, false);
+  const char *const kinematic[] = { "half: angles", "half: lateral", "half: lateral, hard", "half: offsets", "half: offsets, hard" };
+  const char *const dynamic[] = { "half, dynamic: angles", "half, dynamic: lateral", "half, dynamic: lateral, hard",
+                                  "half, dynamic: offsets", "half, dynamic: offsets, hard" };
+  measure_limits(large, "half: none", kinematic);
+  large.dynamic = true, measure_limits(large, "half, dynamic: none", dynamic), large.dynamic = false;
   for (const problem *p : { &small, &large, &cube }) measure<double>(*p, .1, verify && p == &small);
 }
 
@@ -384,11 +437,12 @@ int main(int argc, char **argv)
   open_device();
   const char *what = argc > 1 ? argv[1] : "check";
   if (!strcmp(what, "check")) check_all(argc > 2 ? argv[2] : NULL);
+  else if (!strcmp(what, "touch") && argc > 3) touch_all((size_t)atoi(argv[2]), (size_t)atoi(argv[3]));
   else if (!strcmp(what, "time")) {
     bool verify = argc > 3 && !strcmp(argv[3], "verify");
     if (argc > 3 + verify) only = argv[3 + verify];
     time_all(argc > 2 ? atof(argv[2]) : 0.5, verify);
-  } else return fprintf(stderr, "bench_kirchhoff check [NAME] | time [SECONDS [verify] [NAME]]\n"), 2;
+  } else return fprintf(stderr, "bench_kirchhoff check [NAME] | time [SECONDS [verify] [NAME]] | touch I N\n"), 2;
   CK(cudaDeviceSynchronize());
   return failures != 0;
 }
