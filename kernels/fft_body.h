@@ -185,6 +185,7 @@ static void NAME(rows)(const moho_conv *p, bool adj, moho_scalar alpha, bool add
 #pragma omp for schedule(static)
     for (int64_t u = 0; u < total; u++) {
       int64_t i = u / groups, j = u % groups * width, w = inner - j < width ? inner - j : width;
+      if (moho_stop_now()) continue;
       NAME(load)(p, x + (i * ldx + j) * C, inner, w, row);
       for (int64_t r = 0; r < w; r++) NAME(row)(p, adj, row + r * (int64_t)(p->row / sizeof *row), spec);
       NAME(store)(p, row, inner, w, alpha, add, y + (i * ldy + j) * C);

@@ -222,7 +222,7 @@ static moho_status cpu_conv_apply(moho_conv *p, moho_lane *on, moho_dir dir, moh
   if (outer < 1 || inner < 1 || p->n < 1) return MOHO_OK;
   if (p->ntaps < 0) {
     k->rows(p, dir == MOHO_ADJ, alpha, add, outer, inner, x, ldx, y, ldy, work);
-    return MOHO_OK;
+    return moho_stop_now() ? moho_fail(MOHO_ESTOP, "interrupted") : MOHO_OK;
   }
   bool cplx = moho_dtype_complex(p->type), real = p->real && alpha.im == 0;
   int64_t per = cplx ? 2 : 1;

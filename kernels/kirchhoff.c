@@ -20,6 +20,9 @@ static const kir_isa *choose_isa(moho_dtype t)
   return &moho_kir_generic;
 }
 
+/* Loops leave what is left of them when the stop flag is up: what they wrote is good for nothing then. */
+static moho_status unless_stopped(void) { return moho_stop_now() ? moho_fail(MOHO_ESTOP, "interrupted") : MOHO_OK; }
+
 static void cpu_kirchhoff_free(moho_kirchhoff *k)
 {
   if (!k) return;
@@ -170,6 +173,7 @@ static moho_status survey(moho_kirchhoff *k, double *rows_of_tile)
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < k->npatch; p++) {
     kir_geo g;
+    if (moho_stop_now()) continue;
     unsigned usable = (1u << k->lanes) - 1;
     double widest = 0, sum = 0;
     moho_kir_geo(k, p, &g);
@@ -186,6 +190,10 @@ static moho_status survey(moho_kirchhoff *k, double *rows_of_tile)
     while (k->shift[p] < KIR_FRAC && widest >= ldexp(1, 8 + k->shift[p]) - 1) k->shift[p]++;
     k->bad[p] = (uint8_t)((usable != (1u << k->lanes) - 1) | (k->shift[p] ? 2 : 0));
     wide[p] = k->nside ? 2 * sum / (double)k->nside : 0;
+  }
+  if (unless_stopped()) {
+    free(wide);
+    return MOHO_ESTOP;
   }
   *rows_of_tile = 0;
   k->masked = false;
@@ -216,10 +224,11 @@ static moho_status make_tables(moho_ctx *c, moho_kirchhoff *k)
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < k->npatch; i++) {
     kir_geo g;
+    if (moho_stop_now()) continue;
     moho_kir_geo(k, i, &g);
     for (int64_t side = 0; side < k->nside; side++) k->isa->row(k, &g, i, side, &k->rows, i * k->nside + side);
   }
-  return MOHO_OK;
+  return unless_stopped();
 }
 
 /* ---- coarse tables --------------------------------------------------------------------------- */
@@ -336,7 +345,7 @@ static moho_status cpu_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on,
   size_t slot = k->isa->work(k, MOHO_FWD, k->type == MOHO_F64);
   if (k->type == MOHO_F32) k->isa->forward(k, m, alpha, add, shift, y, ldy, work, slots, slot, team(k));
   else k->isa->forward64(k, m, alpha, add, shift, y, ldy, work, slots, slot, team(k));
-  return MOHO_OK;
+  return unless_stopped();
 }
 
 /* Rows of data with their padding; d NULL: only the padding. */
@@ -369,7 +378,7 @@ static moho_status cpu_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on,
   fill_rows(k, d, shift, rows);
   if (k->type == MOHO_F32) k->isa->adjoint(k, rows, alpha, add, m, work, slot, team(k));
   else k->isa->adjoint64(k, rows, alpha, add, m, work, slot, team(k));
-  return MOHO_OK;
+  return unless_stopped();
 }
 
 static moho_status cpu_kirchhoff_illumination(const moho_kirchhoff *k, moho_lane *on, const double *e, void *m,
@@ -377,7 +386,7 @@ static moho_status cpu_kirchhoff_illumination(const moho_kirchhoff *k, moho_lane
 {
   (void)on;
   k->isa->illumination(k, e, m, work, k->isa->work(k, MOHO_ADJ, k->type == MOHO_F64), team(k));
-  return MOHO_OK;
+  return unless_stopped();
 }
 
 static moho_status cpu_kirchhoff_look(const moho_kirchhoff *k, moho_lane *on, moho_kirchhoff_look what, int side,

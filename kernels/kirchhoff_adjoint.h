@@ -314,7 +314,7 @@ static void sum_tile(tile_sum *q)
   memset(q->sum, 0, sizeof q->sum);
   find_receivers(q);
   for (int64_t s = 0; s < k->ns; s++) {
-    if (k->first[s] == k->first[s + 1]) continue;
+    if (k->first[s] == k->first[s + 1] || moho_stop_now()) continue;
     bool lit = !k->parts;
     for (int j = 0; j < q->n && k->parts; j++) lit |= q->r.lit[q->row + j * k->nside + s];
     if (!lit) continue;
@@ -349,6 +349,7 @@ static void adjoint(const moho_kirchhoff *k, const float *d, double alpha, bool 
     adjoint_work w = adjoint_scratch(k, &mine);
 #pragma omp for schedule(dynamic, 1)
     for (int64_t t = 0; t < k->ntile; t++) {
+      if (moho_stop_now()) continue;
       tile_sum q = {
           .k = k, .d = d, .w = &w, .geo = w.geo, .r = w.r, .patch = k->tile[t], .n = k->tile[t + 1] - k->tile[t]};
       q.row = k->stored ? q.patch * k->nside : 0;
@@ -365,6 +366,7 @@ static void adjoint(const moho_kirchhoff *k, const float *d, double alpha, bool 
             float *y = m + w.geo[j].at[l];
             *y = (float)((add ? (double)*y : 0) + alpha * q.sum[j][l]);
           }
+      moho_pace(q.n * L * k->ntraces);
     }
   }
 }

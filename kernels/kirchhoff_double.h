@@ -78,6 +78,7 @@ static void adjoint64(const moho_kirchhoff *k, const double *d, double alpha, bo
     double_work w = adjoint64_scratch(k, &mine);
 #pragma omp for schedule(dynamic, 4)
     for (int64_t p = 0; p < k->npatch; p++) {
+      if (moho_stop_now()) continue;
       double sum[KIR_LANES] = { 0 }, wt[KIR_LANES];
       sight view = unseen;
       int64_t row = k->stored ? p * k->nside : 0;
@@ -91,6 +92,7 @@ static void adjoint64(const moho_kirchhoff *k, const double *d, double alpha, bo
         }
       for (int l = 0; l < L; l++)
         if (w.geo.in[l]) m[w.geo.at[l]] = (add ? m[w.geo.at[l]] : 0) + alpha * sum[l];
+      moho_pace(L * k->ntraces);
     }
   }
 }
@@ -126,7 +128,7 @@ static void spread_chunk64(const moho_kirchhoff *k, double_work *w, int64_t firs
 {
   double wt[KIR_LANES];
   memset(w->y, 0, CHUNK64 * (size_t)(k->nt + 1) * sizeof *w->y);
-  for (int64_t p = 0; p < k->npatch; p++) {
+  for (int64_t p = 0; p < k->npatch && !moho_stop_now(); p++) {
     const double *x = image + p * L;
     bool some = false;
     for (int l = 0; l < L; l++) some |= x[l] != 0;
@@ -182,6 +184,7 @@ static void forward64(const moho_kirchhoff *k, const double *m, double alpha, bo
       }
       spread_chunk64(k, &w, first, n, s, image);
       put_chunk64(k, &w, first, n, alpha, add, shift, y, ldy);
+      moho_pace(k->ni * n);
     }
   }
 }

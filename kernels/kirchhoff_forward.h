@@ -534,6 +534,8 @@ static void pack_model(const moho_kirchhoff *k, const float *m, float *image, in
   }
 }
 
+enum { TOLD = 64 };  /* tiles of a batch between two words of progress */
+
 static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool add, int64_t shift, float *y,
                     int64_t ldy, float *image, char *work, size_t slot, int threads)
 {
@@ -546,8 +548,10 @@ static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool 
 #pragma omp for schedule(dynamic, 1)
     for (int64_t i = 0; i < k->nbatch; i++) {
       tile_spread q = { .k = k, .b = &k->batch[i], .w = &w };
+      const int64_t traces = q.b->n * q.b->nsrc;
       memset(w.y, 0, (size_t)(KIR_BATCH * L + 1) * (size_t)w.ldy * sizeof *w.y);
-      for (int64_t t = 0; t < k->ntile; t++) {
+      for (int64_t t = 0; t < k->ntile && !moho_stop_now(); t++) {
+        if (t % TOLD == TOLD - 1) moho_pace((k->tile[t] - k->tile[t + 1 - TOLD]) * L * traces);
         q.patch = k->tile[t];
         q.n = (int)(k->tile[t + 1] - q.patch);
         const float *x = image + q.patch * L;
@@ -567,6 +571,7 @@ static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool 
         }
       }
       put_traces(k, q.b, &w, alpha, add, shift, y, ldy);
+      moho_pace((k->npatch - k->tile[k->ntile / TOLD * TOLD]) * L * traces);
     }
   }
 }

@@ -36,6 +36,7 @@ static void illumination(const moho_kirchhoff *k, const double *e, void *m, char
     kir_mesh mesh;
 #pragma omp for schedule(dynamic, 4)
     for (int64_t p = 0; p < k->npatch; p++) {
+      if (moho_stop_now()) continue;
       double sum[KIR_LANES] = {0}, w[KIR_LANES];
       sight view = unseen;
       int64_t row = k->stored ? p * k->nside : 0;

@@ -58,6 +58,10 @@ void lmoho_copy(lua_State *L, const moho_array *from, moho_array *to, const char
 moho_ctx *lmoho_toctx(lua_State *L, int i, const char *who);
 moho_ctx *lmoho_cpu(lua_State *L);
 bool lmoho_holds_card(lua_State *L);                                           /* whether a device other than the CPU has been opened */
+/* A line on the terminal of standard error: words, seconds gone, and left (< 0: not known; `most` stands before them); then it goes again. */
+void lmoho_line(double gone, double left, const char *most, const char *fmt, ...) MOHO_PRINTF(4, 5);
+void lmoho_line_wipe(void);
+bool lmoho_terminal(void);
 void lmoho_pushscalar(lua_State *L, moho_scalar v, bool complex);              /* a number, or LuaJIT's complex */
 moho_scalar lmoho_toscalar(lua_State *L, int i, const char *who, const char *arg);
 bool lmoho_isscalar(lua_State *L, int i);                                      /* number or complex    */

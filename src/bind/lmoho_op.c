@@ -360,11 +360,30 @@ static int op_classes(lua_State *L)
 
 /* ---- application --------------------------------------------------------------------------- */
 
+static void tell(void *user, double part)
+{
+  double gone = moho_clock() - *(double *)user;
+  lmoho_line(gone, part > 0 ? gone / part * (1 - part) : -1, "", "A * x   %.0f %%", 100 * part);
+}
+
+/* Long ones show how far they are; one within another leaves that to it. */
+static moho_status apply_shown(moho_op *a, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+{
+  double begin = moho_clock(), units = moho_pace_watched() ? 0 : moho_op_units(a);
+  bool shown = units > 0 && lmoho_terminal();
+  if (shown) moho_pace_watch(units, 0, tell, &begin);
+  moho_status st = moho_op_apply(a, NULL, dir, alpha, add, x, y);
+  if (!shown) return st;
+  moho_pace_watch(0, 0, NULL, NULL);
+  lmoho_line_wipe();
+  return st;
+}
+
 /* A call that fails for lack of memory is tried once more after a full collection: nothing had been launched. */
 static void apply(lua_State *L, moho_op *a, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y, const char *who)
 {
-  moho_status st = moho_op_apply(a, NULL, dir, alpha, add, x, y);
-  if (lmoho_again(L, st)) st = moho_op_apply(a, NULL, dir, alpha, add, x, y);
+  moho_status st = apply_shown(a, dir, alpha, add, x, y);
+  if (lmoho_again(L, st)) st = apply_shown(a, dir, alpha, add, x, y);
   lmoho_check(L, st, who);
 }
 

@@ -1,9 +1,7 @@
 /* Solvers in Lua: moho.core.solve(method, A, y, x0, par, monitor), wrapped by lua/moho/solvers.lua. The solution lives
    in a box of its own while Lua's tables are made from it, so that an error on the way drops it. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include "bind/lmoho.h"
 
 #define SOLUTION "moho.solution"
@@ -14,7 +12,6 @@ typedef struct watcher {
   const char *method;
   int niter, first;
   double begin, since; /* of the run, and of iteration `first`: a resumed run does not begin at 0 */
-  bool shown;          /* the progress line is on the terminal */
 } watcher;
 
 static int solution_gc(lua_State *L)
@@ -79,40 +76,18 @@ static int call_monitor(lua_State *L)
   return 1;
 }
 
-/* The progress line goes before anything else is written. */
-static void wipe(watcher *w)
-{
-  if (w->shown) fputs("\r\033[K", stderr);
-  w->shown = false;
-}
-
-static void time_text(double s, char *text, size_t size)
-{
-  if (s < 100)
-    snprintf(text, size, "%.0f s", s);
-  else if (s < 6000)
-    snprintf(text, size, "%.0f min", s / 60);
-  else
-    snprintf(text, size, "%.1f h", s / 3600);
-}
-
 /* One line on the terminal: how far, the residual, how long it takes if all iterations are done. */
 static moho_status progress(void *user, const moho_progress *at)
 {
   watcher *w = user;
-  char gone[32], left[32] = "";
   double now = moho_clock();
   if (w->since == 0) {
     w->since = now;
     w->first = at->iter;
   }
   int done = at->iter - w->first;
-  time_text(now - w->begin, gone, sizeof gone);
-  if (done > 0) time_text((now - w->since) / done * (w->niter - at->iter), left, sizeof left);
-  fprintf(stderr, "\r%s %d/%d   r1norm %.3e   %s%s%s%s\033[K", w->method, at->iter, w->niter, at->rnorm, gone,
-          *left ? ", at most " : "", left, *left ? " left" : "");
-  fflush(stderr);
-  w->shown = true;
+  double left = done > 0 ? (now - w->since) / done * (w->niter - at->iter) : -1;
+  lmoho_line(now - w->begin, left, "at most ", "%s %d/%d   r1norm %.3e", w->method, at->iter, w->niter, at->rnorm);
   return MOHO_OK;
 }
 
@@ -120,7 +95,7 @@ static moho_status monitor(void *user, const moho_progress *at)
 {
   watcher *w = user;
   lua_State *L = w->L;
-  wipe(w);
+  lmoho_line_wipe();
   lua_pushvalue(L, w->call);
   lua_pushvalue(L, w->fn);
   lua_pushlightuserdata(L, (void *)at);
@@ -338,7 +313,7 @@ static int solve(lua_State *L)
   /* before the loop: once more, after what Lua forgot has gone */
   if (s->nhistory == 0 && lmoho_again(L, st)) st = moho_solve(method, a, y, x0, &par, s);
   moho_array_origin(NULL);
-  wipe(&w);
+  lmoho_line_wipe();
   if (st || (s->reason == MOHO_INTERRUPTED && !keep)) {
     bool stopped = !st || st == MOHO_ESTOP;
     moho_solution_clear(s);
@@ -357,7 +332,7 @@ static int solve(lua_State *L)
 /* Whether standard error is a terminal. */
 static int terminal(lua_State *L)
 {
-  lua_pushboolean(L, isatty(STDERR_FILENO));
+  lua_pushboolean(L, lmoho_terminal());
   return 1;
 }
 

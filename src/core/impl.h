@@ -88,6 +88,8 @@ struct moho_lane {
    himself and has vectors that must agree with each other (solvers). */
 bool moho_stop_now(void);
 void moho_stop_hold(bool on);
+/* `units` of work of the application under way are done: host kernels whose class has `units` say so as they go (core/pace.c). */
+void moho_pace(int64_t units);
 
 /* ---- pool ------------------------------------------------------------------ */
 struct moho_block {

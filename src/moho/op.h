@@ -75,6 +75,8 @@ typedef struct moho_opclass {
   /* NULL, or its derivatives into a list when it is made of nothing else: see ops/terms.h */
   bool (*terms)(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, struct moho_terms *t);
   int (*child)(const moho_op *op, int i, const moho_op **c, moho_dir *dir);   /* 1 while there is an i-th */
+  /* NULL, or what its work is measured in: of an application in all, however it is split. Host kernels tell how far they are (moho_pace). */
+  double (*units)(const moho_op *op);
   void (*describe)(const moho_op *op, char *buf, size_t size);   /* NULL, or more words for print      */
   void (*fini)(moho_op *op);                              /* what init made; parameters go by themselves */
 } moho_opclass;
@@ -128,6 +130,12 @@ MOHO_API moho_status moho_op_todense(moho_op *a, moho_array **m);
 MOHO_API moho_status moho_op_illumination(moho_op *a, moho_array **d);          /* diagonal of A.H A, of classes that offer it */
 MOHO_API moho_status moho_op_split(moho_op *a, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
 MOHO_API moho_status moho_op_look(moho_op *a, const char *what, const char *side, int64_t i, moho_array **out);
+/* The work of an application, in its classes' units; 0: none of them measures its work. */
+MOHO_API double moho_op_units(const moho_op *a);
+/* From now on, after two seconds and a few times a second, `tell` gets what part of `total` units is done, `already` of them before: called by this
+   thread within the application. tell NULL: no more. */
+MOHO_API void moho_pace_watch(double total, double already, void (*tell)(void *user, double part), void *user);
+MOHO_API bool moho_pace_watched(void);
 /* |<Au, v> - <u, A'v>| over ||Au|| ||v|| with v = Au/||Au|| + noise, and the same from the other side; the larger. */
 typedef struct moho_dot { double error, tol; moho_scalar fwd, adj; } moho_dot;
 MOHO_API moho_status moho_op_dottest(moho_op *a, uint64_t seed, double tol, moho_dot *d);

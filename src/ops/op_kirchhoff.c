@@ -108,6 +108,13 @@ static moho_status kirchhoff_illumination(moho_op *op, moho_lane *on, moho_array
   return st;
 }
 
+/* Updates. */
+static double kirchhoff_units(const moho_op *op)
+{
+  const kirchhoff *k = (const kirchhoff *)op;
+  return (double)k->ntraces * (double)k->ni;
+}
+
 static void print_limit(char *buf, size_t size, const char *what, const moho_numbers *a)
 {
   size_t n = strlen(buf);
@@ -229,6 +236,7 @@ const moho_opclass moho_op_kirchhoff_class = {
     .illumination = kirchhoff_illumination,
     .split = moho_kirchhoff_split,
     .look = moho_kirchhoff_look_in,
+    .units = kirchhoff_units,
     .describe = kirchhoff_describe,
     .fini = kirchhoff_fini,
 };
