@@ -11,6 +11,7 @@ lua_modules += lua/moho/manual.lua
 lua_modules += lua/moho/array.lua
 lua_modules += lua/moho/array_math.lua
 lua_modules += lua/moho/ops.lua
+lua_modules += lua/moho/ops_apply.lua
 lua_modules += lua/moho/ops_compose.lua
 lua_modules += lua/moho/ops_devices.lua
 lua_modules += lua/moho/ops_file.lua

@@ -113,6 +113,19 @@ describe("parts of a Kirchhoff operator:", function()
     assert.is_true(difference(fold, K:fold()) == 0)
   end)
 
+  it("of products that begin with the operator or its lift are split likewise", function()
+    for _, device in ipairs(devices) do
+      local K = kirchhoff(survey{ dynamic = true, dtype = "f64", device = device })
+      local D = moho.first_derivative{ dims = K.dims, axis = 2, dtype = "f64", device = device }
+      same(2 * K * D, (2 * K * D):split{ groups = 5 })
+      local A = moho.lift(K.dimsd, { device = device }).H * K * -3 * D * moho.lift(K.dims, { device = device })
+      local m, d = moho.rng(1):normal(A.dims, "f64", "cpu"), moho.rng(2):normal(A.dimsd, "f64", "cpu")
+      local S = moho.vstack(A:split{ groups = 5 })
+      assert.same({ A.dimsd, "cpu" }, { S.dimsd, S.device })
+      assert.is_true(difference(S * m, A * m) < 1e-13 and difference(S.H * d, A.H * d) < 1e-13)
+    end
+  end)
+
   it("stay within max_bytes, with as few as do", function()
     local K = kirchhoff(survey())
     local most = 0

@@ -40,6 +40,7 @@ specs += %D%/sweep_spec.lua
 specs += %D%/sweep_hostile_spec.lua
 specs += %D%/sweep_machines_spec.lua
 specs += %D%/checkpoint_spec.lua
+specs += %D%/apply_spec.lua
 specs += %D%/plot_spec.lua
 specs += %D%/draw_spec.lua
 specs += %D%/kirchhoff_spec.lua

@@ -17,7 +17,7 @@ local function merge(module)
   end
 end
 for _, module in ipairs{
-  "moho.array", "moho.device", "moho.ops", "moho.eikonal", "moho.wave", "moho.taper", "moho.events", "moho.solvers", "moho.inversion", "moho.io", "moho.draw",
+  "moho.array", "moho.device", "moho.ops", "moho.ops_apply", "moho.eikonal", "moho.wave", "moho.taper", "moho.events", "moho.solvers", "moho.inversion", "moho.io", "moho.draw",
 } do merge(module) end
 require "moho.spectra"                       -- A:f()
 moho.signal = require "moho.signal"

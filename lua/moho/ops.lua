@@ -106,7 +106,7 @@ method{ name = "operator:illumination", args = {}, returns = "array of A.dims, i
 method{ name = "operator:split", args = { { "options", "table", need = true, help = "{groups = n}, or {max_bytes = b}" } },
         returns = "list of operators", errors = "more groups than sources; a limit that one source exceeds; a list of traces that is not in the order of its sources",
         help = "Parts of a Kirchhoff operator by source: moho.vstack(K:split{groups = 5}) is K, whose tables, wavelet and amp_eps the parts share. The " ..
-          "first ns mod n groups get one source more. max_bytes: as few equal groups as keep model, data and work area of an application of each within it (bytes).",
+          "first ns mod n groups get one source more. Products that begin with one, or with the lift of its data, are split likewise. max_bytes: as few equal groups as keep model, data and work area of an application of each within it (bytes).",
         call = function(K, options)
           local given
           for key, v in pairs(options) do

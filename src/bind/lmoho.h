@@ -54,6 +54,8 @@ bool lmoho_again(lua_State *L, moho_status st);
 void lmoho_alloc(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, bool zero, const char *who, moho_array **a);
 /* moho_array_copy, whose conversions take memory of their own, with one more try likewise. */
 void lmoho_copy(lua_State *L, const moho_array *from, moho_array *to, const char *who);
+/* The axes of `to` that are as long as those of `from` are those. */
+void lmoho_copy_axes(lua_State *L, const moho_array *from, moho_array *to, const char *who);
 /* A device name, or nil for the default device. The reference stays with the registry. */
 moho_ctx *lmoho_toctx(lua_State *L, int i, const char *who);
 moho_ctx *lmoho_cpu(lua_State *L);
@@ -72,6 +74,7 @@ void lmoho_open_op(lua_State *L);
 void lmoho_open_ctx(lua_State *L);
 void lmoho_open_eikonal(lua_State *L);
 void lmoho_open_solve(lua_State *L);
+void lmoho_open_apply(lua_State *L);
 void lmoho_open_io(lua_State *L);
 void lmoho_open_plot(lua_State *L);
 void lmoho_open_process(lua_State *L);

@@ -387,7 +387,7 @@ static void apply(lua_State *L, moho_op *a, moho_dir dir, moho_scalar alpha, boo
   lmoho_check(L, st, who);
 }
 
-static void copy_axes(lua_State *L, const moho_array *from, moho_array *to, const char *who)
+void lmoho_copy_axes(lua_State *L, const moho_array *from, moho_array *to, const char *who)
 {
   if (!from->axes || from->shape.n != to->shape.n) return;
   for (int i = 0; i < to->shape.n; i++)
@@ -400,7 +400,7 @@ static int apply_new(lua_State *L, moho_op *a, const moho_array *x)
   const char *who = "A * x";
   moho_array **y = lmoho_newarray(L);
   lmoho_alloc(L, a->ran_ctx, a->any_type ? x->type : a->ran_type, &a->ran, false, who, y);
-  copy_axes(L, x, *y, who);             /* first: a function of the user's may free x */
+  lmoho_copy_axes(L, x, *y, who);             /* first: a function of the user's may free x */
   apply(L, a, MOHO_FWD, (moho_scalar){ 1, 0 }, false, x, *y, who);
   return 1;
 }

@@ -11,6 +11,7 @@ int luaopen_moho_core(lua_State *L)
   lmoho_open_op(L);
   lmoho_open_eikonal(L);
   lmoho_open_solve(L);
+  lmoho_open_apply(L);
   lmoho_open_io(L);
   lmoho_open_plot(L);
   lmoho_open_process(L);

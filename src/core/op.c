@@ -322,8 +322,15 @@ moho_status moho_op_illumination(moho_op *a, moho_array **out)
 moho_status moho_op_split(moho_op *a, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n)
 {
   if (!a->cls->split)
-    return moho_fail(MOHO_EINVAL, "%s cannot be split; it is Kirchhoff operators that can", a->cls->title);
+    return moho_fail(MOHO_EINVAL, "%s cannot be split; it is Kirchhoff operators that can, and products that begin with one or its lift", a->cls->title);
   return a->cls->split(a, groups, max_bytes, parts, n);
+}
+
+moho_status moho_op_pieces(const moho_op *a, int64_t *n)
+{
+  if (!a->cls->pieces)
+    return moho_fail(MOHO_EINVAL, "%s cannot be split; it is Kirchhoff operators that can, and products that begin with one or its lift", a->cls->title);
+  return a->cls->pieces(a, n);
 }
 
 moho_status moho_op_look(moho_op *a, const char *what, const char *side, int64_t i, moho_array **out)

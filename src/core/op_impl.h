@@ -21,5 +21,8 @@ moho_ctx *moho_op_far_side(const moho_op *a, moho_dir dir, bool out);
    as it is: it takes and gives arrays there. */
 moho_status moho_op_core(moho_op *a, moho_op **core, moho_ctx **dom, moho_ctx **ran);
 
+/* What a product is multiplied by; 1 for other operators. */
+moho_scalar moho_op_factor(const moho_op *a);
+
 typedef struct moho_term { moho_op *op; moho_dir dir; } moho_term;
 #endif

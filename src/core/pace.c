@@ -18,11 +18,11 @@ static const double often = 0.2;        /* and between them                     
 void moho_pace_watch(double total, double already, void (*tell)(void *user, double part), void *user)
 {
   done = (int64_t)already;
+  if (!watch.on) watch.begin = watch.told = moho_clock();
   watch.on = tell && total > 0;
   watch.owner = pthread_self();
   watch.total = total;
   watch.tell = tell, watch.user = user;
-  watch.begin = watch.told = moho_clock();
 }
 
 bool moho_pace_watched(void) { return watch.on; }

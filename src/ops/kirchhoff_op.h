@@ -71,6 +71,7 @@ moho_status moho_kirchhoff_weights(kirchhoff *k, kirchhoff_making *m);
 moho_status moho_kirchhoff_wavelet(kirchhoff *k);
 /* ops/kirchhoff_split.c, kirchhoff_look.c: the class's functions. */
 moho_status moho_kirchhoff_split(moho_op *op, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
+moho_status moho_kirchhoff_pieces(const moho_op *op, int64_t *n);
 moho_status moho_kirchhoff_look_in(moho_op *op, moho_lane *on, const char *what, const char *side, int64_t i,
                                    moho_array **out);
 /* Energies e (2, nt+1) of spikes after convolution: e[0, k] of one at sample k, e[1, k] the product with one at k+1. */

@@ -27,6 +27,14 @@ static moho_status find_sources(const kirchhoff *k, int64_t **first, int64_t *n)
   return MOHO_OK;
 }
 
+moho_status moho_kirchhoff_pieces(const moho_op *op, int64_t *n)
+{
+  int64_t *first;
+  MOHO_TRY(find_sources((const kirchhoff *)op, &first, n));
+  free(first);
+  return MOHO_OK;
+}
+
 /* The words of print, and what illumination asks for. */
 static moho_status share(const kirchhoff *k, kirchhoff *p)
 {

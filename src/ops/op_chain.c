@@ -187,9 +187,13 @@ static void chain_fini(moho_op *op)
   free(c->term);
 }
 
+static moho_status chain_pieces(const moho_op *op, int64_t *n);
+static moho_status chain_split(moho_op *op, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
+
 const moho_opclass moho_op_chain_class = {
   .name = "chain", .title = "chain", .help = "A product of operators, made by A * B.", .size = sizeof(chain),
-  .work = chain_work, .apply = chain_apply, .terms = chain_terms, .child = chain_child, .describe = chain_describe, .fini = chain_fini,
+  .work = chain_work, .apply = chain_apply, .terms = chain_terms, .child = chain_child, .split = chain_split,
+  .pieces = chain_pieces, .describe = chain_describe, .fini = chain_fini,
 };
 
 /* ---- algebra ------------------------------------------------------------------------------ */
@@ -290,7 +294,7 @@ moho_status moho_op_core(moho_op *a, moho_op **core, moho_ctx **dom, moho_ctx **
 }
 
 static int length(const moho_op *a) { const chain *c = as_chain(a); return c ? c->n : 1; }
-static moho_scalar factor(const moho_op *a) { const chain *c = as_chain(a); return c ? c->scale : MOHO_ONE; }
+moho_scalar moho_op_factor(const moho_op *a) { const chain *c = as_chain(a); return c ? c->scale : MOHO_ONE; }
 
 moho_status moho_op_mul(moho_op *a, moho_op *b, moho_op **ab)
 {
@@ -308,8 +312,8 @@ moho_status moho_op_mul(moho_op *a, moho_op *b, moho_op **ab)
     return moho_fail(MOHO_ESHAPE, "A is %s and takes %s; B is %s and gives %s", la, moho_shape_text(&a->dom, want, sizeof want), lb,
                      moho_shape_text(&b->ran, got, sizeof got));
   /* a factor may pass to the left of operators that are linear over it */
-  bool whole = as_chain(b) && factor(b).im != 0 && a->real_linear;
-  MOHO_TRY(new_chain(length(a) + (whole ? 1 : length(b)), whole ? factor(a) : times(factor(a), factor(b)), &c));
+  bool whole = as_chain(b) && moho_op_factor(b).im != 0 && a->real_linear;
+  MOHO_TRY(new_chain(length(a) + (whole ? 1 : length(b)), whole ? moho_op_factor(a) : times(moho_op_factor(a), moho_op_factor(b)), &c));
   append(c, a, MOHO_FWD, false);
   append(c, b, MOHO_FWD, whole);
   *ab = simplest(c);
@@ -321,7 +325,7 @@ moho_status moho_op_scale(moho_op *a, moho_scalar s, moho_op **sa)
   chain *c;
   if (s.im != 0 && !moho_dtype_complex(a->ran_type) && !a->any_type)
     return moho_fail(MOHO_EINVAL, "a complex factor for an operator of %s; make it with dtype c64 or c128", moho_dtype_name(a->ran_type));
-  MOHO_TRY(new_chain(length(a), times(s, factor(a)), &c));
+  MOHO_TRY(new_chain(length(a), times(s, moho_op_factor(a)), &c));
   append(c, a, MOHO_FWD, false);
   *sa = simplest(c);
   if (s.im != 0 && *sa == &c->op) c->op.real_linear = a->real_linear;
@@ -331,7 +335,7 @@ moho_status moho_op_scale(moho_op *a, moho_scalar s, moho_op **sa)
 moho_status moho_op_adjoint(moho_op *a, moho_op **h)
 {
   chain *c;
-  moho_scalar s = factor(a);
+  moho_scalar s = moho_op_factor(a);
   /* s (A B) has the adjoint (A B)' conj(s): the factor stays outside, which a real-linear chain allows for real factors only */
   bool whole = as_chain(a) && s.im != 0 && a->real_linear;
   MOHO_TRY(new_chain(whole ? 1 : length(a), whole ? MOHO_ONE : (moho_scalar){ s.re, -s.im }, &c));
@@ -349,11 +353,95 @@ moho_status moho_op_power(moho_op *a, int p, moho_op **ap)
   if (moho_shape_size(&a->dom) != moho_shape_size(&a->ran) || a->dom_ctx != a->ran_ctx || a->dom_type != a->ran_type)
     return moho_fail(MOHO_ESHAPE, "power of %s: it is not square", la);
   moho_scalar s = MOHO_ONE;
-  for (int i = 0; i < p; i++) s = times(s, factor(a));
-  bool whole = as_chain(a) && factor(a).im != 0 && a->real_linear;
+  for (int i = 0; i < p; i++) s = times(s, moho_op_factor(a));
+  bool whole = as_chain(a) && moho_op_factor(a).im != 0 && a->real_linear;
   if ((double)p * length(a) > MAXTERM) return moho_fail(MOHO_EINVAL, "power %d: a chain holds at most %d operators", p, MAXTERM);
   MOHO_TRY(new_chain(p * length(a), whole ? MOHO_ONE : s, &c));
   for (int i = 0; i < p; i++) append(c, a, MOHO_FWD, whole);
   *ap = simplest(c);
   return MOHO_OK;
+}
+
+/* ---- parts -------------------------------------------------------------------------------- */
+
+/* The term that is split: the leftmost but for lifts, if it has parts in its direction. NULL otherwise. */
+static const moho_term *split_term(const chain *c)
+{
+  int i = 0;
+  while (i < c->n && c->term[i].op->cls == &moho_op_lift_class) i++;
+  return i < c->n && c->term[i].dir == MOHO_FWD && c->term[i].op->cls->split ? &c->term[i] : NULL;
+}
+
+static moho_status no_parts(const moho_op *op)
+{
+  char line[512];
+  moho_op_line(op, line, sizeof line);
+  return moho_fail(MOHO_EINVAL, "%s cannot be split; it is Kirchhoff operators that can, and products that begin with one or its lift", line);
+}
+
+static moho_status chain_pieces(const moho_op *op, int64_t *n)
+{
+  const moho_term *t = split_term((const chain *)op);
+  return t ? moho_op_pieces(t->op, n) : no_parts(op);
+}
+
+/* A lift like `from` of a part's data. */
+static moho_status lift_like(moho_op *from, const moho_shape *dims, moho_op **l)
+{
+  MOHO_TRY(moho_op_new("lift", l));
+  moho_op_device(*l, from->ran_ctx, from->dom_type);
+  moho_status st = moho_op_set_shape(*l, "dims", dims);
+  if (!st && !from->any_type) st = moho_op_set_text(*l, "dtype", moho_dtype_name(from->dom_type));
+  if (!st) st = moho_op_ready(*l);
+  if (st) moho_op_unref(*l);
+  return st;
+}
+
+/* The chain with a part in the place of the term that is split, under lifts of the part's data. */
+static moho_status chain_part(const chain *c, const moho_term *whole, moho_op *part, moho_op **out)
+{
+  const int left = (int)(whole - c->term);
+  chain *p;
+  MOHO_TRY(new_chain(c->n, c->scale, &p));
+  for (int i = 0; i < c->n; i++) {
+    moho_op *op = i == left ? part : c->term[i].op;
+    if (i >= left) {
+      moho_op_ref(op);
+    } else {
+      moho_status st = lift_like(op, &part->ran, &op);
+      if (st) {
+        moho_op_unref(&p->op);
+        return st;
+      }
+    }
+    moho_op_deepen(&p->op, op);
+    p->term[p->n++] = (moho_term){op, c->term[i].dir};
+  }
+  *out = simplest(p);
+  return MOHO_OK;
+}
+
+/* max_bytes: what the split term takes, as the rest is the same for all. */
+static moho_status chain_split(moho_op *op, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n)
+{
+  const chain *c = (const chain *)op;
+  const moho_term *t = split_term(c);
+  moho_op **list;
+  if (!t) return no_parts(op);
+  MOHO_TRY(moho_op_split(t->op, groups, max_bytes, &list, n));
+  moho_status st = MOHO_OK;
+  int64_t made = 0;
+  for (; made < *n && !st; made += !st) {
+    moho_op *whole;
+    if ((st = chain_part(c, t, list[made], &whole))) break;
+    moho_op_unref(list[made]);
+    list[made] = whole;
+  }
+  if (!st) {
+    *parts = list;
+    return MOHO_OK;
+  }
+  for (int64_t i = 0; i < *n; i++) moho_op_unref(list[i]);
+  free(list);
+  return st;
 }

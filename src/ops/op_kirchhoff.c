@@ -235,6 +235,7 @@ const moho_opclass moho_op_kirchhoff_class = {
     .apply = kirchhoff_apply,
     .illumination = kirchhoff_illumination,
     .split = moho_kirchhoff_split,
+    .pieces = moho_kirchhoff_pieces,
     .look = moho_kirchhoff_look_in,
     .units = kirchhoff_units,
     .describe = kirchhoff_describe,

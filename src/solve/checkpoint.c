@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <moho/io.h>
 #include "core/impl.h"
 #include "solve/solver.h"
+#include "solve/state.h"
 
 struct moho_checkpoint {
   moho_h5 *h5;
@@ -15,104 +15,46 @@ struct moho_checkpoint {
 
 enum { FORMAT = 1, FRAME = 22 };
 
-/* ---- hashes -------------------------------------------------------------------------------- */
-
-static uint64_t mix(uint64_t h, const void *data, size_t bytes)
-{
-  const unsigned char *p = data;
-  uint64_t word;
-  for (; bytes >= sizeof word; bytes -= sizeof word, p += sizeof word) {
-    memcpy(&word, p, sizeof word);
-    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    h ^= h >> 29;
-  }
-  for (; bytes; bytes--, p++) h = (h ^ *p) * UINT64_C(0x100000001b3);
-  return h;
-}
-
-/* A contiguous copy on the host. */
-static moho_status on_host(const moho_array *a, moho_array **h)
-{
-  moho_ctx *cpu;
-  MOHO_TRY(moho_ctx_open("cpu", &cpu));
-  moho_status st = moho_array_to(a, cpu, a->type, h);
-  moho_ctx_unref(cpu);
-  return st;
-}
-
-static moho_status hash_array(const moho_array *a, uint64_t *h)
-{
-  moho_array *c;
-  MOHO_TRY(on_host(a, &c));
-  *h = mix(*h, moho_array_data(c), (size_t)moho_array_size(c) * moho_dtype_size(c->type));
-  moho_array_unref(c);
-  return MOHO_OK;
-}
-
 /* ---- what the run is of -------------------------------------------------------------------- */
 
-typedef struct item {
-  const char *name;
-  char text[320];
-} item;
 enum { MAXITEM = 40 };
 
-static void number(item *t, const char *name, double v)
-{
-  t->name = name;
-  snprintf(t->text, sizeof t->text, "%.15g", v);
-  if (strtod(t->text, NULL) != v) snprintf(t->text, sizeof t->text, "%.17g", v);
-}
-
-static void hashed(item *t, const char *name, uint64_t h)
-{
-  t->name = name;
-  snprintf(t->text, sizeof t->text, "%016" PRIx64, h);
-}
-
-static void space(item *t, const char *name, const moho_shape *s, moho_dtype type)
-{
-  char shape[160];
-  t->name = name;
-  snprintf(t->text, sizeof t->text, "%s %s", moho_dtype_name(type), moho_shape_text(s, shape, sizeof shape));
-}
-
-static uint64_t hash_list(const double *v, int n) { return v ? mix(1, v, (size_t)n * sizeof *v) : 0; }
+static uint64_t hash_list(const double *v, int n) { return v ? moho_state_mix(1, v, (size_t)n * sizeof *v) : 0; }
 
 /* x0: as the caller gave it; when resuming it may be left out. */
-static moho_status describe(const moho_solver *s, item *t, int *n)
+static moho_status describe(const moho_solver *s, moho_state_item *t, int *n)
 {
   const moho_solve_par *p = s->par;
   uint64_t h = 1;
   int k = 0;
   t[k].name = "solver";
   snprintf(t[k++].text, sizeof t->text, "%s", s->name);
-  space(&t[k++], "model", &s->a->dom, s->a->dom_type);
-  space(&t[k++], "data", &s->a->ran, s->a->ran_type);
-  if (s->y) MOHO_TRY(hash_array(s->y, &h));
-  hashed(&t[k++], "y", h);
-  number(&t[k++], "M", p->m != NULL);
-  number(&t[k++], "SOp", p->sop != NULL);
-  number(&t[k++], "damp", p->damp);
-  number(&t[k++], "eps", p->eps);
-  number(&t[k++], "alpha", p->alpha);
-  number(&t[k++], "threshold", p->threshold + 10 * p->percentile);
-  number(&t[k++], "perc", p->perc);
-  hashed(&t[k++], "decay", hash_list(p->decay, p->ndecay));
-  number(&t[k++], "var", p->var);
-  number(&t[k++], "niter_inner", p->niter_inner);
-  number(&t[k++], "niter_solver", p->niter_solver);
-  number(&t[k++], "tol_inner", p->tol_inner);
-  number(&t[k++], "kind", p->kind + 4 * p->floor + 8 * p->normalize + 16 * p->isotropic);
-  number(&t[k++], "mu", p->mu);
-  number(&t[k++], "tau", p->tau);
-  hashed(&t[k++], "eps1", hash_list(p->eps1, p->nl1));
-  hashed(&t[k++], "eps2", hash_list(p->eps2, p->nl2));
-  number(&t[k++], "seed", (double)p->seed);
+  moho_state_space(&t[k++], "model", &s->a->dom, s->a->dom_type);
+  moho_state_space(&t[k++], "data", &s->a->ran, s->a->ran_type);
+  if (s->y) MOHO_TRY(moho_state_hash(s->y, &h));
+  moho_state_hashed(&t[k++], "y", h);
+  moho_state_number(&t[k++], "M", p->m != NULL);
+  moho_state_number(&t[k++], "SOp", p->sop != NULL);
+  moho_state_number(&t[k++], "damp", p->damp);
+  moho_state_number(&t[k++], "eps", p->eps);
+  moho_state_number(&t[k++], "alpha", p->alpha);
+  moho_state_number(&t[k++], "threshold", p->threshold + 10 * p->percentile);
+  moho_state_number(&t[k++], "perc", p->perc);
+  moho_state_hashed(&t[k++], "decay", hash_list(p->decay, p->ndecay));
+  moho_state_number(&t[k++], "var", p->var);
+  moho_state_number(&t[k++], "niter_inner", p->niter_inner);
+  moho_state_number(&t[k++], "niter_solver", p->niter_solver);
+  moho_state_number(&t[k++], "tol_inner", p->tol_inner);
+  moho_state_number(&t[k++], "kind", p->kind + 4 * p->floor + 8 * p->normalize + 16 * p->isotropic);
+  moho_state_number(&t[k++], "mu", p->mu);
+  moho_state_number(&t[k++], "tau", p->tau);
+  moho_state_hashed(&t[k++], "eps1", hash_list(p->eps1, p->nl1));
+  moho_state_hashed(&t[k++], "eps2", hash_list(p->eps2, p->nl2));
+  moho_state_number(&t[k++], "seed", (double)p->seed);
   h = 1;
   for (int i = 0; p->data2 && i < p->nl2; i++)
-    if (p->data2[i]) MOHO_TRY(hash_array(p->data2[i], &h));
-  hashed(&t[k++], "data2", h);
+    if (p->data2[i]) MOHO_TRY(moho_state_hash(p->data2[i], &h));
+  moho_state_hashed(&t[k++], "data2", h);
   *n = k;
   return MOHO_OK;
 }
@@ -170,7 +112,7 @@ static moho_status write_numbers(moho_h5 *f, const char *path, const double *v, 
   moho_array *a;
   if (n == 0) return MOHO_OK;
   MOHO_TRY(host_numbers(v, n, &a));
-  *h = mix(*h, v, (size_t)n * sizeof *v);
+  *h = moho_state_mix(*h, v, (size_t)n * sizeof *v);
   moho_status st = moho_h5_write(f, path, a, NULL);
   moho_array_unref(a);
   return st;
@@ -181,8 +123,8 @@ static moho_status write_vector(moho_h5 *f, int i, const moho_array *v, uint64_t
   char path[32];
   moho_array *a;
   snprintf(path, sizeof path, "/vector/%d", i + 1);
-  MOHO_TRY(on_host(v, &a));
-  *h = mix(*h, moho_array_data(a), (size_t)moho_array_size(a) * moho_dtype_size(a->type));
+  MOHO_TRY(moho_state_host(v, &a));
+  *h = moho_state_mix(*h, moho_array_data(a), (size_t)moho_array_size(a) * moho_dtype_size(a->type));
   moho_status st = moho_array_size(a) ? moho_h5_write(f, path, a, NULL) : MOHO_OK;
   moho_array_unref(a);
   return st;
@@ -190,7 +132,7 @@ static moho_status write_vector(moho_h5 *f, int i, const moho_array *v, uint64_t
 
 static moho_status write_state(const moho_solver *s, moho_h5 *f)
 {
-  item t[MAXITEM];
+  moho_state_item t[MAXITEM];
   char text[32];
   int n;
   uint64_t h = 1;
@@ -203,11 +145,11 @@ static moho_status write_state(const moho_solver *s, moho_h5 *f)
   MOHO_TRY(write_numbers(f, "/cost", s->s->cost, s->s->nhistory, &h));
   for (int i = 0; i < s->nvec; i++)
     if (!s->scratch[i]) MOHO_TRY(write_vector(f, i, s->vec[i], &h));
-  for (int i = 0; i < n; i++) MOHO_TRY(moho_h5_set_attr(f, "/", t[i].name, NULL, t[i].text, -1));
+  for (int i = 0; i < n; i++) MOHO_TRY(moho_state_put(f, t[i].name, t[i].text));
   snprintf(text, sizeof text, "%d", FORMAT);
-  MOHO_TRY(moho_h5_set_attr(f, "/", "moho_checkpoint", NULL, text, -1));
+  MOHO_TRY(moho_state_put(f, "moho_checkpoint", text));
   snprintf(text, sizeof text, "%016" PRIx64, h);
-  return moho_h5_set_attr(f, "/", "checksum", NULL, text, -1);
+  return moho_state_put(f, "checksum", text);
 }
 
 static moho_status write_file(const moho_solver *s)
@@ -240,32 +182,18 @@ static moho_status damaged(const moho_solver *s, const char *what)
                    s->par->checkpoint, what);
 }
 
-static moho_status attribute(moho_h5 *f, const char *name, char *text, size_t size)
-{
-  moho_h5_kind kind;
-  moho_array *a = NULL;
-  char *got = NULL;
-  int64_t n;
-  *text = 0;
-  MOHO_TRY(moho_h5_attr(f, "/", name, &kind, &a, &got, &n));
-  if (kind == MOHO_H5_TEXT) snprintf(text, size, "%s", got);
-  moho_array_unref(a);
-  free(got);
-  return MOHO_OK;
-}
-
 static moho_status same_run(const moho_solver *s, moho_h5 *f)
 {
-  item t[MAXITEM];
+  moho_state_item t[MAXITEM];
   char text[320];
   int n;
-  MOHO_TRY(attribute(f, "moho_checkpoint", text, sizeof text));
+  MOHO_TRY(moho_state_attribute(f, "moho_checkpoint", text, sizeof text));
   if (!*text) return damaged(s, "it has no attribute 'moho_checkpoint'");
   if (atoi(text) != FORMAT)
     return moho_fail(MOHO_EIO, REFUSED "written in format %s, this version reads %d", s->par->checkpoint, text, FORMAT);
   MOHO_TRY(describe(s, t, &n));
   for (int i = 0; i < n; i++) {
-    MOHO_TRY(attribute(f, t[i].name, text, sizeof text));
+    MOHO_TRY(moho_state_attribute(f, t[i].name, text, sizeof text));
     if (strcmp(text, t[i].text) == 0) continue;
     if (strcmp(t[i].name, "y") == 0)
       return moho_fail(MOHO_EINVAL, REFUSED "it is of other data: their hash is %s, that of y here is %s",
@@ -309,7 +237,7 @@ static moho_status read_numbers(moho_solver *s, const char *path, double *v, int
   else {
     *n = (int)moho_array_size(a);
     memcpy(v, moho_array_data(a), (size_t)*n * sizeof *v);
-    *h = mix(*h, v, (size_t)*n * sizeof *v);
+    *h = moho_state_mix(*h, v, (size_t)*n * sizeof *v);
   }
   moho_array_unref(a);
   return st;
@@ -326,7 +254,7 @@ static moho_status read_vector(moho_solver *s, int i, uint64_t *h)
   if (a->type != v->type || !moho_shape_equal(&a->shape, &v->shape))
     st = damaged(s, "vectors of other sizes");
   else {
-    *h = mix(*h, moho_array_data(a), (size_t)moho_array_size(a) * moho_dtype_size(a->type));
+    *h = moho_state_mix(*h, moho_array_data(a), (size_t)moho_array_size(a) * moho_dtype_size(a->type));
     st = moho_array_copy(a, v);
   }
   moho_array_unref(a);
@@ -376,7 +304,7 @@ moho_status moho_checkpoint_load(moho_solver *s)
   if (n != count) return damaged(s, "its history is cut");
   for (int i = 0; i < s->nvec; i++)
     if (!s->scratch[i]) MOHO_TRY(read_vector(s, i, &h));
-  MOHO_TRY(attribute(s->file->h5, "checksum", text, sizeof text));
+  MOHO_TRY(moho_state_attribute(s->file->h5, "checksum", text, sizeof text));
   snprintf(want, sizeof want, "%016" PRIx64, h);
   if (strcmp(text, want) != 0) return damaged(s, "its checksum is not that of what it holds");
   s->s->nhistory = count;

@@ -95,6 +95,9 @@ moho_status moho_lanczos_largest(moho_op *a, moho_array *u, moho_array *v, moho_
 /* |v|_1, sum sqrt|v| or the number of non-zeros by the threshold's kind; a: a real vector of v's size. */
 moho_status moho_solver_penalty(moho_threshold kind, const moho_array *v, moho_array *a, double *sum);
 
+/* Of operators that have the same classes, sizes, devices and arguments the same: h with it. */
+moho_status moho_fingerprint(const moho_op *a, uint64_t *h);
+
 /* Checkpoints. open: refuses one of another problem; NULL in s->file when there is none to resume. */
 moho_status moho_checkpoint_open(moho_solver *s, const moho_array *x0);
 moho_status moho_checkpoint_load(moho_solver *s);
