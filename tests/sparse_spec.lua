@@ -468,6 +468,21 @@ describe("reasons to stop", function()
   end)
 end)
 
+describe("least squares within an iteration", function()
+  it("end at the precision and do not run away beyond it", function()
+    local a, b = random(300, 200, "f32"), moho.rng(8):normal({ 300 }, "f32", "cpu")
+    for _, device in ipairs(devices) do
+      local function solve(dtype)
+        local D = moho.first_derivative{ dims = 200, kind = "forward", dtype = dtype, device = device }
+        return moho.split_bregman{ A = moho.matrix{ A = a:astype(dtype), dtype = dtype, device = device }, y = b:astype(dtype):to(device), RegsL1 = { D },
+          epsRL1s = 0.5, tol = 0, niter_solver = 1000, niter = 4 }:cpu():astype "c128"
+      end
+      local want = solve "f64"
+      for _, dtype in ipairs{ "f32", "c64" } do assert.allclose(want, solve(dtype), { rtol = 1e-5 }) end
+    end
+  end)
+end)
+
 describe("devices", function()
   it("give the same iterates", function()
     if not devices[2] then return pending "no CUDA device" end

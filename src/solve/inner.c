@@ -54,17 +54,20 @@ static moho_status gradient(const moho_inner *in, const moho_array *z, double da
   return MOHO_OK;
 }
 
-/* Whether z is as good as the precision allows: the gradient is rounding, or (without damp) r grew by more than its
-   rounding. That r stays the same says nothing yet: it feels the gradient's square alone. size is ||A|| from below. */
-static bool spent(double gradient, double size, double rr, double last, double damp, double eps)
+/* Whether z is as good as the precision allows: the gradient is rounding, or grew as only rounding makes it grow, the less
+   the nearer to it its least was, or (without damp) r grew by more than its rounding. That r stays the same says nothing
+   yet: it feels the gradient's square alone. size is ||A|| from below. */
+static bool spent(double gradient, double least, double size, double rr, double last, double damp, double eps)
 {
-  return gradient <= 2 * eps * size * rr || (damp == 0 && rr > (1 + 16 * eps) * last);
+  double rounding = 2 * eps * size * rr;
+  if (gradient <= rounding || gradient > fmax(least, least * (least / (4 * rounding)))) return true;
+  return damp == 0 && rr > (1 + 16 * eps) * last;
 }
 
 moho_status moho_inner_run(moho_inner *in, const moho_array *f, bool zero, moho_array *z, double damp, int niter,
                            double tol, double eps)
 {
-  double k, first, size = 0, rr, last;
+  double k, first, least, size = 0, rr, last;
   MOHO_TRY(moho_array_copy(f, in->r));
   if (in->wl) MOHO_TRY(moho_vec_binary(NULL, MOHO_MUL, in->r, in->wl, in->r));
   if (!zero) {
@@ -74,6 +77,7 @@ moho_status moho_inner_run(moho_inner *in, const moho_array *f, bool zero, moho_
   MOHO_TRY(moho_vec_nrm2(NULL, in->r, &last));
   MOHO_TRY(gradient(in, z, zero ? 0 : damp, &k));
   first = k;
+  least = sqrt(k);
   in->nan = !isfinite(k);
   if (last > 0) size = sqrt(k) / last;
   MOHO_TRY(moho_array_copy(in->c, in->p));
@@ -97,9 +101,10 @@ moho_status moho_inner_run(moho_inner *in, const moho_array *f, bool zero, moho_
     MOHO_TRY(gradient(in, z, damp, &next));
     MOHO_TRY(moho_vec_nrm2(NULL, in->r, &rr));
     in->nan = !isfinite(next) || !isfinite(rr);
-    if (in->nan || sqrt(next) <= tol * sqrt(first) || spent(sqrt(next), size, rr, last, damp, eps)) break;
+    if (in->nan || sqrt(next) <= tol * sqrt(first) || spent(sqrt(next), least, size, rr, last, damp, eps)) break;
     MOHO_TRY(moho_vec_axpby(NULL, MOHO_REAL(1), in->c, MOHO_REAL(next / k), in->p));
     k = next;
+    least = fmin(least, sqrt(k));
     last = rr;
   }
   return MOHO_OK;
