@@ -27,6 +27,7 @@ specs += %D%/lsm_spec.lua
 specs += %D%/host_spec.lua
 specs += %D%/io_spec.lua
 specs += %D%/rsf_spec.lua
+specs += %D%/file_command_spec.lua
 specs += %D%/provenance_spec.lua
 specs += %D%/repl_spec.lua
 specs += %D%/script_spec.lua

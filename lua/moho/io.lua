@@ -126,6 +126,17 @@ methods.list = schema.fn{
     return core.h5_list("file:list", f, group)
   end,
 }
+methods.shape = schema.fn{
+  name = "file:shape", group = "files", positional = true,
+  help = "The shape and dtype that a dataset would have as an array, without reading it.",
+  args = { { "path", "string", need = true, help = "path of a dataset" } },
+  returns = "list of integers, dtype",
+  errors = "datasets that no array can hold: strings, compounds",
+  call = function(f, path)
+    if core.h5_kind("file:shape", f, path) == "none" then absent("file:shape", f, path) end
+    return core.h5_about("file:shape", f, path)
+  end,
+}
 methods.read = schema.fn{
   name = "file:read", group = "files", positional = true,
   help = "A dataset: an array on the host with the file's dtype and sampling (axes), a number when it is a scalar, a string (or\n"

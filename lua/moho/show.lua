@@ -19,7 +19,7 @@ local function bytes_text(n)
   while n >= 1024 and u < #unit do n, u = n / 1024, u + 1 end
   return u == 1 and ("%d B"):format(n) or ("%.3g %s"):format(n, unit[u])
 end
-show.bytes = bytes_text
+show.bytes, show.shape = bytes_text, shape_text
 
 --- A duration in words: 35 ms, 4.2 s, 3 min 07 s, 2 h 05 min.
 function show.duration(s)
@@ -101,6 +101,9 @@ local function block(a)
     if wide <= room or edge == 1 then return text end
   end
 end
+
+--- The block alone, of anything with a shape and at().
+show.edges = block
 
 function show.array(a)
   if a.freed then return show.array_line(a) end

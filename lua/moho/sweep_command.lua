@@ -91,8 +91,8 @@ local run_options = {
   end,
   worker = integer(1), serve = any,
 }
-local look_options = { status = {}, table = { columns = words, sort = any, csv = any }, best = { by = any }, pivot = {}, report = {}, merge = { accept_changes = true },
-  clean = { all = true } }
+local look_options = { status = {}, table = { columns = words, sort = any, csv = any }, best = { by = any }, pivot = {}, report = {},
+  merge = { accept_changes = true }, clean = { all = true } }
 
 local function flags(declared)
   local list = { "--help" }

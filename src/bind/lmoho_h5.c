@@ -154,6 +154,18 @@ static int to_ints(lua_State *L, int i, const char *who, const char *arg, int64_
   return (int)n;
 }
 
+/* (who, f, path): shape and dtype */
+static int h5_about(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 3);
+  moho_dtype t;
+  moho_shape s;
+  lmoho_check(L, moho_h5_about(to_file(L, 2, who), path, &t, &s), who);
+  lmoho_pushshape(L, &s);
+  lua_pushstring(L, moho_dtype_name(t));
+  return 2;
+}
+
 /* (who, f, path, start, count): start from 1 */
 static int h5_read(lua_State *L)
 {
@@ -334,7 +346,7 @@ void lmoho_open_h5(lua_State *L)
 {
   static const luaL_Reg functions[] = {
       {"h5_open", h5_open},   {"h5_close", h5_close}, {"h5_abandon", h5_abandon},
-      {"h5_kind", h5_kind},   {"h5_list", h5_list},   {"h5_read", h5_read},
+      {"h5_kind", h5_kind},   {"h5_list", h5_list},   {"h5_read", h5_read}, {"h5_about", h5_about},
       {"h5_write", h5_write}, {"h5_attr", h5_attr},   {"h5_set_attr", h5_set_attr},
       {"h5_name", h5_name},   {"h5_table", h5_table}, {"h5_link", h5_link},
       {"provenance", provenance}, {NULL, NULL},

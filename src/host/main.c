@@ -201,6 +201,10 @@ int main(int argc, char **argv)
     if (!rc) rc = run_module(L, "moho.test");
   } else if (o.what == RUN_HELP) {
     rc = run_module(L, "moho.help_command");
+  } else if (o.what == RUN_HEAD) {
+    rc = run_module(L, "moho.head_command");
+  } else if (o.what == RUN_CONVERT) {
+    rc = run_module(L, "moho.convert_command");
   } else if (o.what == RUN_SWEEP) {
     rc = run_sweep(L, &o);
   } else {

@@ -63,6 +63,8 @@ static const struct command {
     {"test", RUN_TEST, "run specs (*_spec.lua) with busted; its options may follow"},
     {"help", RUN_HELP, "a function, method or operator; --text, --html or --man: the whole manual"},
     {"sweep", RUN_SWEEP, "run a script's parameter sweep, look at its results; moho sweep --help"},
+    {"head", RUN_HEAD, "what a file of arrays holds, by its headers and the edges of its arrays"},
+    {"convert", RUN_CONVERT, "an array from one format to another, by suffix; moho convert --help"},
 };
 enum { NCOMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -280,6 +280,26 @@ moho_status moho_h5_read(moho_h5 *f, const char *path, const int64_t *start, con
   return st;
 }
 
+moho_status moho_h5_about(moho_h5 *f, const char *path, moho_dtype *t, moho_shape *s)
+{
+  hid_t d;
+  char *what;
+  const char *why = "";
+  moho_h5_type m = { .mem = -1 };
+  MOHO_TRY(open_dataset(f, path, &d, &what));
+  hid_t type = H5Dget_type(d), space = H5Dget_space(d);
+  moho_status st = MOHO_OK;
+  if (type < 0 || space < 0) st = moho_h5_fail("cannot read %s", what);
+  else if (!moho_h5_type_of(type, &m, &why)) st = moho_fail(MOHO_EIO, "%s holds %s, which no array can", what, why);
+  else if (!(st = moho_h5_shape(space, what, s))) *t = m.t;
+  moho_h5_type_clear(&m);
+  if (space >= 0) H5Sclose(space);
+  if (type >= 0) H5Tclose(type);
+  free(what);
+  H5Oclose(d);
+  return st;
+}
+
 moho_status moho_h5_read_text(moho_h5 *f, const char *path, char **text, int64_t *n)
 {
   hid_t d;

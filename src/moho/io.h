@@ -29,6 +29,8 @@ MOHO_API moho_status moho_h5_open(const char *path, const char *mode, moho_h5 **
 MOHO_API moho_status moho_h5_close(moho_h5 *f);    /* NULL is nothing; on failure the old file is whole */
 MOHO_API void moho_h5_abandon(moho_h5 *f);         /* drops what was written, for finalisers            */
 /* Of `n` axes, start (0-based; NULL: zeros) and count (-1: to the end; NULL: all). Reads the axes' sampling too. */
+/* What a dataset would be as an array, without reading it. */
+MOHO_API moho_status moho_h5_about(moho_h5 *f, const char *path, moho_dtype *t, moho_shape *s);
 MOHO_API moho_status moho_h5_read(moho_h5 *f, const char *path, const int64_t *start, const int64_t *count, int n,
                                   moho_array **a);
 /* With nstart: into a part of a dataset, from start (from 1) on, one an axis; it is made with `shape` where there is none. */

@@ -1,0 +1,128 @@
+-- moho head and moho convert, and the shape of a dataset that is not read.
+local moho = require "moho"
+local program = require "program"
+local run = program.run
+
+describe("files from the shell", function()
+  local dir
+  setup(function() dir = program.enter() end)
+  teardown(program.leave)
+
+  local function sample()
+    local a = moho.arange{ n = 600, device = "cpu" }:reshape{ 20, 30 }
+    a.axes[2] = { o = 1, d = 0.5, label = "t", unit = "s" }
+    return a
+  end
+  local edges = "  [  0   1   2 …  27  28  29]\n"
+  local function fails(code, message, ...)
+    local got, _, err = run{ ... }
+    assert.equal(code, got, err)
+    assert.truthy(err:find(message, 1, true), err)
+  end
+
+  describe("moho head", function()
+    it("shows the tree of an HDF5 file, and the edges of one dataset", function()
+      local f = moho.h5.open(dir .. "/t.h5", "w")
+      f:write("/g/a", sample())
+      f:write("/g/b/c", sample():slice "1:3, 1:2":astype "c64")
+      f:write("n", 3.5)
+      f:write("s", ("long "):rep(20))
+      f:write("l", { "a", "b" })
+      f:write("empty", moho.zeros{ shape = { 0, 3 }, device = "cpu" })
+      f:close()
+      local code, out, err = run{ "head", "t.h5" }
+      assert.equal(0, code, err)
+      assert.equal('empty  array f32 (0, 3) 0 B\ng/\n  a  array f64 (20, 30) 4.69 KiB\n  b/\n    c  array c64 (3, 2) 48 B\nl      2 strings\nn      3.5\n' ..
+        's      "' .. ("long "):rep(11) .. 'lo...", 100 characters\n', out)
+      _, out = run{ "head", "t.h5", "g/a" }
+      assert.truthy(out:find("/g/a  array f64 (20, 30) 4.69 KiB\n" .. edges, 1, true), out)
+      _, out = run{ "head", "t.h5", "/g/b/c" }
+      assert.truthy(out:find("[30+0i 31+0i]", 1, true), out)
+      _, out = run{ "head", "t.h5", "empty" }
+      assert.equal("/empty  array f32 (0, 3) 0 B\n", out)
+      fails(1, "no 'x' in t.h5: '/g' holds a, b", "head", "t.h5", "g/x")
+      _, out = run{ "head", "t.h5", "n" }
+      assert.equal("/n  3.5\n", out)
+      _, out = run{ "head", "t.h5", "g" }
+      assert.equal("a  array f64 (20, 30) 4.69 KiB\nb/\n  c  array c64 (3, 2) 48 B\n", out)
+    end)
+    it("reads no more than it shows", function()
+      local f = moho.h5.open(dir .. "/huge.h5", "w")
+      f:write("d", moho.full{ shape = { 1, 2 }, value = 7, device = "cpu" }, { start = { 1, 1 }, shape = { 2 ^ 20, 2 ^ 21 }, chunk = { 64, 64 } })
+      f:close()
+      f = moho.h5.open(dir .. "/huge.h5", "r")
+      local shape, dtype = f:shape "d"
+      f:close()
+      assert.same({ { 2 ^ 20, 2 ^ 21 }, "f32" }, { shape, dtype })
+      local code, out, err = run{ "head", "huge.h5" }
+      assert.equal(0, code, err)
+      assert.truthy(out:find("d  array f32 (1048576, 2097152) 8 TiB\n  [7 7 0 … 0 0 0]\n", 1, true), out)
+    end)
+    it("shows what files of one array hold", function()
+      for _, name in ipairs{ "x.npy", "x.h5", "x.rsf" } do
+        moho.write(dir .. "/" .. name, name == "x.rsf" and sample():astype "f32" or sample())
+        local code, out, err = run{ "head", name }
+        assert.equal(0, code, err)
+        assert.truthy(out:find("(20, 30)", 1, true) and out:find(edges, 1, true), out)
+      end
+      local stored = (os.getenv "top_srcdir" or "..") .. "/tests/data/stored.npz"
+      local _, out = run{ "head", program.absolute(stored) }
+      local first = out:match "^[^\n]+"
+      _, out = run{ "head", program.absolute(stored), first }
+      assert.truthy(out:find "^array" or tonumber(out), out)
+    end)
+    it("shows the traces and words of a SEG-Y file", function()
+      -- two traces of three samples, big endian IEEE
+      local function be(v, n) local s = "" for i = n - 1, 0, -1 do s = s .. string.char(math.floor(v / 256 ^ i) % 256) end return s end
+      local text = ("C 1 A LINE" .. (" "):rep(70)) .. ("C 2" .. (" "):rep(77)) .. (" "):rep(3040)
+      local bin = be(0, 16) .. be(4000, 2) .. be(0, 2) .. be(3, 2) .. be(0, 2) .. be(5, 2) .. be(0, 374)
+      local traces = ""
+      for i = 1, 2 do
+        local head = be(i, 4) .. be(0, 110) .. be(3, 2) .. be(4000, 2)
+        traces = traces .. head .. be(0, 240 - #head) .. "\63\128\0\0" .. "\64\0\0\0" .. be(0, 4)
+      end
+      program.write("s.sgy", text .. bin .. traces)
+      local code, out, err = run{ "head", "s.sgy" }
+      assert.equal(0, code, err)
+      assert.truthy(out:find("2 traces of 3 samples, dt 0.004 s, t0 0 s, format 5, big endian", 1, true), out)
+      assert.truthy(out:find("    1 tracl    1 to 2\n", 1, true) and out:find("ns       3\n", 1, true) and out:find("C 1 A LINE\n  [1 2 0]\n  [1 2 0]\n", 1, true), out)
+    end)
+    it("says what it can't", function()
+      fails(2, "only files that say what they hold", "head", "x.bin")
+      fails(2, "x.npy holds one array, which has no path 'a'", "head", "x.npy", "a")
+      fails(2, "usage: moho head FILE", "head")
+      fails(2, "unknown option '--long'", "head", "--long")
+      fails(1, "No such file", "head", "none.npy")
+      assert.equal(0, (run{ "head", "--help" }))
+    end)
+  end)
+
+  describe("moho convert", function()
+    it("goes between formats, with sampling where both have it", function()
+      local a = sample()
+      moho.write(dir .. "/a.h5", a)
+      local code, out, err = run{ "convert", "a.h5", "b.rsf", "--dtype=f32" }
+      assert.equal(0, code, err)
+      assert.truthy(out:find("b.rsf: array f32 (20, 30)", 1, true), out)
+      assert.equal(0, (run{ "convert", "b.rsf", "c.h5", "--to=/deep/er" }))
+      assert.equal(0, (run{ "convert", "c.h5", "d.bin", "--path=/deep/er" }))
+      assert.equal(0, (run{ "convert", "d.bin", "e.npy", "--shape=15,40", "--dtype=f32", "--endian=little" }))
+      local c, e = moho.read(dir .. "/c.h5", { path = "/deep/er" }), moho.read(dir .. "/e.npy")
+      assert.same(a:totable(), c:totable())
+      assert.equal(0.5, c.axes[2].d)
+      assert.equal("t", c.axes[2].label)
+      assert.same(a:reshape{ 15, 40 }:totable(), e:totable())
+    end)
+    it("says what is wrong", function()
+      fails(2, "expected two files, got 1", "convert", "a.h5")
+      fails(2, "unknown option '--pth' (did you mean 'path'?)", "convert", "a.h5", "b.npy", "--pth=x")
+      fails(2, "option '--shape': expected a whole number, got 'x'", "convert", "d.bin", "b.npy", "--shape=3,x")
+      fails(2, "option '--to' needs a value", "convert", "a.h5", "b.h5", "--to")
+      fails(1, "missing option 'shape'", "convert", "d.bin", "b.npy")
+      fails(1, "SEG-Y can be read, not written", "convert", "a.h5", "b.sgy")
+      fails(1, "option 'path' is not for .npy files", "convert", "e.npy", "b.h5", "--path=x")
+      assert.equal(0, (run{ "convert", "--help" }))
+      assert.is_false(program.readable(dir .. "/b.sgy"))
+    end)
+  end)
+end)
