@@ -188,6 +188,7 @@ static moho_status fill(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double 
     MOHO_TRY(kc_tables(k));
     MOHO_TRY(kc_legs(k));
     MOHO_TRY(kc_make_mends(k));
+    MOHO_TRY(kc_adjoint_list(k));
     if (k->fast_forward) MOHO_TRY(kc_forward_bound(k, kc_stream(k)));
   } catch (const std::bad_alloc &) {
     return moho_fail(MOHO_ENOMEM, "out of memory for the lists of %lld traces", (long long)k->ntraces);

@@ -120,6 +120,10 @@ struct moho_kirchhoff {
   kc_span *tile_span;                   /* [tile][side]                                      */
   int window;                           /* samples: KC_PAIRS or a half or a quarter; 0: none is enough */
   kc_lit tile_sides;                    /* full: those with weight                           */
+  struct kc_box *tile_box;              /* limits: [tile][32 points], and behind them [tile] */
+  struct kc_spot *tile_spot;            /* limits: [tile][KC_TILE]                           */
+  int2 *live;                           /* limits: groups and items that a tile is not outside of, */
+  int64_t *live_first;                  /* by launch and tile, and the end                   */
   bool adj_swap;                        /* receivers in registers, sources in the ring       */
   int adj_slices, adj_chunk, adj_groups;   /* groups: of the plain kernel too                */
   int64_t pitch;
@@ -310,6 +314,7 @@ moho_status kc_plain_adjoint(const moho_kirchhoff *k, cudaStream_t st, const voi
 /* kirchhoff_cuda_adjoint.cu */
 void kc_adjoint_groups(moho_kirchhoff *k);
 void kc_adjoint_plan(moho_kirchhoff *k);
+moho_status kc_adjoint_list(moho_kirchhoff *k);
 size_t kc_adjoint_work(const moho_kirchhoff *k);
 moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *rows,
                        double alpha, bool add, float *m, void *work);

@@ -13,13 +13,15 @@
    for each number.
 
    Only the producers know which items there are: a slot says what is in it. Items of only traces that do not exist, or
-   whose limits the tile is outside of, take no slot at all. Where a few traces of a slot do not exist, their windows are
-   zeros, which costs less than to ask for each; where many don't, they are not copied.
+   whose limits the tile is outside of, take no slot at all; with limits there is a list of the others. Where a few traces
+   of a slot do not exist, their windows are zeros, which costs less than to ask for each; where many don't, they are not
+   copied.
 
    Limits: a warp's two patches lie opposite each other in the tile, so that where an edge cuts it all warps have about as
    much to do. Of an item a patch is outside, inside, or has a weight for each update, eight at a time without a branch. */
 #include <math.h>
 #include <stdlib.h>
+#include <vector>
 #include "kirchhoff_cuda_rows.cuh"
 #include "kirchhoff_cuda_terms.cuh"
 
@@ -62,13 +64,6 @@ __device__ __forceinline__ window window_of(const adj &a, const sides &v, const 
   return q;
 }
 
-template <class F> __device__ __forceinline__ kc_box tile_box(const adj &a, const meta<F> *m)
-{
-  kc_extent e = m->patch[0];
-  for (int k = 1; k < KC_TILE / 32; k++) kc_join(&e, m->patch[k]);
-  return kc_box_of(a.limits, e);
-}
-
 /* Times of a group towards the level 1 cache, before the consumers ask for them: a lane four lines of 128 bytes. */
 template <class F> __device__ __forceinline__ void fetch_times(const adj &a, const sides &v, int g, int tile)
 {
@@ -86,16 +81,14 @@ __device__ __forceinline__ void produce(const adj &a, meta<F> *m, uint32_t ring,
   int slot = threadIdx.x & 31, me = (threadIdx.x >> 5) - KC_CONSUMERS, j = slot & 7, r = slot >> 3, g = -1, stage = 0;
   const kc_span *span = a.span + (int64_t)tile * a.nside;
   sides v = sides_of<F>(a, tile);
-  walk w = walk_start<F>(a, v, slice);
+  walk w = F::LIMITS ? list_start(a, tile, slice) : walk_start<F>(a, v, slice);
   step s = {};
   uint32_t phase = 0;
   kc_span sa = { 0, 0 };
   int side = 0;
-  kc_box box = {};
   kc_half half = {};                    /* of side A */
-  if (F::LIMITS) box = tile_box<F>(a, m);
   for (;; stage = stage == F::STAGES - 1 ? 0 : stage + 1, phase ^= stage == 0) {
-    bool more = walk_next<F>(a, v, &w, &s, tile, box);
+    bool more = walk_next<F>(a, v, &w, &s, tile);
     if (stage % F::PRODUCERS != me) {
       if (more) continue;
       return;
@@ -116,9 +109,9 @@ __device__ __forceinline__ void produce(const adj &a, meta<F> *m, uint32_t ring,
     kc_between mid = {};
     if (F::LIMITS && q.row >= 0) {
       mid = kc_between_of(a.limits, half, a.limits.half[q.b]);
-      int where = kc_where(a.limits, box, mid);
-      if (where == KC_OUTSIDE) q = { a.pairs + a.rows * a.pitch, q.points, 0, F::WINDOW * 8, ~0u, -1, q.b, false };
-      cut = where != KC_INSIDE;
+      kc_seen where = kc_see(a.limits, m->box[KC_TILE / 32], mid);
+      if (where.outside) q = { a.pairs + a.rows * a.pitch, q.points, 0, F::WINDOW * 8, ~0u, -1, q.b, false };
+      cut = !where.inside;
     }
     uint32_t lit = 0;
     if (F::PARTS) {
@@ -144,6 +137,17 @@ __device__ __forceinline__ void produce(const adj &a, meta<F> *m, uint32_t ring,
 }
 
 template <class F>
+__device__ __forceinline__ void attend(const adj &a, const meta<F> *m, int stage, uint32_t at, const slot &has, points<F> *q)
+{
+  if (has.care == ALL) return terms<F>(at, has, q);
+  if constexpr (F::LIMITS) {
+    if (has.care == SOME) limited<F, false>(a, m, stage, at, has, q);
+    else limited<F, true>(a, m, stage, at, has, q);
+  } else if (has.care == SOME) careful<F, false>(m, stage, at, has, q);
+  else careful<F, true>(m, stage, at, has, q);
+}
+
+template <class F>
 __device__ __forceinline__ void consume(const adj &a, meta<F> *m, uint32_t ring, int tile, int slice)
 {
   points<F> q;
@@ -151,22 +155,21 @@ __device__ __forceinline__ void consume(const adj &a, meta<F> *m, uint32_t ring,
   double sum[2] = { 0, 0 };
   int stage = 0, count = 0, g = -1;
   sides v = sides_of<F>(a, tile);
-  walk w = walk_start<F>(a, v, slice);
+  walk w = F::LIMITS ? list_start(a, tile, slice) : walk_start<F>(a, v, slice);
   q.acc[0] = q.acc[1] = 0;
   if (w.left > 0) g = w.g, load_group<F>(a, v, g, tile, &q);   /* most likely, while the first slot is filled */
-  if (F::LIMITS) place_points<F>(a, tile, &q);
+  if (F::LIMITS) {
+    q.taper = kc_taper_lane(*a.geo);
+#pragma unroll
+    for (int p = 0; p < 2; p++) q.spot[p] = a.spot[tile * KC_TILE + (int)threadIdx.x + p * KC_TILE / 2];
+  }
   for (;; stage = stage == F::STAGES - 1 ? 0 : stage + 1, phase ^= stage == 0) {
     bar_wait(shared_of(&m->full[stage]), phase);
     slot has = m->has[stage];
     if (!has.n) break;
     if (has.g != g) g = has.g, load_group<F>(a, v, g, tile, &q);
     uint32_t at = ring + stage * F::STAGE;
-    if (!q.lit) { /* the group has no weight in the warp's patches */
-    } else if (has.care == ALL) terms<F>(at, has, &q);
-    else if (F::LIMITS && has.care == SOME) limited<F, false>(a, m, stage, at, has, &q);
-    else if (F::LIMITS) limited<F, true>(a, m, stage, at, has, &q);
-    else if (has.care == SOME) careful<F, false>(m, stage, at, has, &q);
-    else careful<F, true>(m, stage, at, has, &q);
+    if (q.lit) attend<F>(a, m, stage, at, has, &q);   /* else the group has no weight in the warp's patches */
     __syncwarp();
     if ((threadIdx.x & 31) == 0) bar_arrive(shared_of(&m->empty[stage]));
     if ((count += has.n * KC_SLOTS) < FLUSH) continue;
@@ -178,20 +181,6 @@ __device__ __forceinline__ void consume(const adj &a, meta<F> *m, uint32_t ring,
   sum[0] += q.acc[0], sum[1] += q.acc[1];
   if (!a.first) sum[0] += part[0], sum[1] += part[KC_TILE / 2];
   part[0] = sum[0], part[KC_TILE / 2] = sum[1];
-}
-
-/* Extents of the tile's patches, a warp of consumers two of them. */
-template <class F> __device__ __forceinline__ void measure_patches(const adj &a, meta<F> *m, int tile)
-{
-  int warp = threadIdx.x >> 5, at[3];
-  if (warp >= KC_CONSUMERS) return;
-#pragma unroll
-  for (int p = 0; p < 2; p++) {
-    kc_point(*a.geo, a.tile, tile, (int)threadIdx.x + p * KC_TILE / 2, at);
-    kc_extent e = kc_extent_at(*a.geo, kc_place_of(*a.geo, at));
-    kc_widen(&e);
-    if ((threadIdx.x & 31) == 0) m->patch[warp + p * KC_CONSUMERS] = e, m->box[warp + p * KC_CONSUMERS] = kc_box_of(a.limits, e);
-  }
 }
 #endif
 
@@ -208,7 +197,9 @@ template <class F> __global__ void __launch_bounds__(F::THREADS, 2) adjoint_kern
       bar_init(shared_of(&m->full[i]), 1), bar_init(shared_of(&m->empty[i]), KC_CONSUMERS);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
-  if (F::LIMITS) measure_patches<F>(a, m, tile);
+  if (F::LIMITS && threadIdx.x <= KC_TILE / 32)
+    m->box[threadIdx.x] = a.box[threadIdx.x < KC_TILE / 32 ? tile * (KC_TILE / 32) + (int)threadIdx.x
+                                                           : a.ntile * (KC_TILE / 32) + tile];
   __syncthreads();
   if (threadIdx.x < 32 * KC_CONSUMERS) consume<F>(a, m, ring, tile, slice);
   else produce<F>(a, m, ring, tile, slice);
@@ -288,7 +279,18 @@ void kc_adjoint_groups(moho_kirchhoff *k)
   k->adj_groups = k->full ? (na + KC_SLOTS - 1) / KC_SLOTS : k->list.ngroup;
 }
 
-/* Needs groups and items. Groups of a launch by memory, slices by what fills the waves of blocks of one large device. */
+/* By what fills the waves of blocks of one large device; items: of a tile and a launch. Slices of one tile run together and
+   share its tables in the cache: many are better than what fills one wave. */
+static void cut_slices(moho_kirchhoff *k, double items)
+{
+  double best = INFINITY;
+  for (int s = 1; s <= 64 && (s == 1 || items / s >= 4); s++) {
+    double waves = (double)k->tile.n * s / 264, cost = (waves + 0.5) * (items / s + 9) * (1 + 0.25 / waves);
+    if (cost < best) best = cost, k->adj_slices = s;
+  }
+}
+
+/* Needs groups and items. Groups of a launch by memory. */
 void kc_adjoint_plan(moho_kirchhoff *k)
 {
   int64_t window = k->window;
@@ -297,12 +299,7 @@ void kc_adjoint_plan(moho_kirchhoff *k)
   size_t row = (size_t)k->pitch * sizeof(float2);
   while (k->adj_chunk > 1 && (size_t)rows_of(k, 0, k->adj_chunk) * row > KC_CHUNK)
     k->adj_chunk = (k->adj_chunk + 1) / 2;
-  /* Slices of one tile run together and share its tables in the cache: many are better than what fills one wave. */
-  double best = INFINITY, items = (double)items_of(k, 0, k->adj_chunk);
-  for (int s = 1; s <= 64 && (s == 1 || items / s >= 4); s++) {
-    double waves = (double)k->tile.n * s / 264, cost = (waves + 0.5) * (items / s + 9) * (1 + 0.25 / waves);
-    if (cost < best) best = cost, k->adj_slices = s;
-  }
+  cut_slices(k, (double)items_of(k, 0, k->adj_chunk));
 }
 
 static size_t up(size_t n) { return (n + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN; }
@@ -362,24 +359,18 @@ static chosen choose(const moho_kirchhoff *k)
                                      : by_window<KC_PAIRS>(k);
 }
 
-/* Rows come from d (nt apart, shifted) or, d NULL, from `padded` (ld apart). */
-moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *padded,
-                       double alpha, bool add, float *m, void *work)
+static adj arguments(const moho_kirchhoff *k)
 {
   const kc_geo *g = &k->geo;
-  float2 *pairs = (float2 *)work;
-  layout l = layout_of(k);
-  float *last = (float *)((char *)work + l.last);
-  double *part = (double *)((char *)work + l.part);
   adj a = {.rel = k->tile_rel,
            .span = k->tile_span,
            .legs = (const float *)k->legs[MOHO_ADJ],
            .lit = k->lit,
            .order = k->tile_sides.order,
            .count = k->tile_sides.count,
-           .pairs = pairs,
-           .last = last,
-           .part = part,
+           .pairs = NULL,
+           .last = NULL,
+           .part = NULL,
            .pitch = k->pitch,
            .rows = 0,
            .ntile = k->tile.n,
@@ -401,16 +392,97 @@ moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d,
            .at = k->list.at,
            .roff = g->roff,
            .limits = {},
-           .geo = k->dgeo,
-           .tile = k->tile};
-  kc_order order = kc_order_of(k, k->adj_swap);
+           .box = k->tile_box,
+           .spot = k->tile_spot,
+           .live = k->live,
+           .live_first = k->live_first,
+           .geo = k->dgeo};
   if (kc_limited(g)) a.limits = kc_limiting_of(k, MOHO_ADJ);
+  return a;
+}
+
+/* ---- lists of items that limits leave ------------------------------------------------------------- */
+
+/* A warp a tile, for the groups of one launch: how many items it is not outside of, or (`to`) which. */
+template <class F> __global__ void live_kernel(const __grid_constant__ adj a, int64_t *count, int2 *to)
+{
+  int tile = (int)((blockIdx.x * blockDim.x + threadIdx.x) >> 5), lane = threadIdx.x & 31;
+  if (tile >= a.ntile) return;
+  sides v = sides_of<F>(a, tile);
+  walk w = walk_start<F>(a, v, 0);
+  int64_t n = 0;
+  if (to) to += a.live_first[tile];
+  while (w.left > 0) {
+    if (w.i >= items_in<F>(a, v, w.g)) w.g++, w.i = 0;
+    look_ahead<F>(a, v, &w, tile);
+    if (to && w.mask >> lane & 1) to[n + __popc(w.mask & ((1u << lane) - 1))] = make_int2(w.g, w.i + lane);
+    int m = (int)min((int64_t)min(32, items_in<F>(a, v, w.g) - w.i), w.left);
+    n += __popc(w.mask), w.i += m, w.left -= m;
+  }
+  if (!to && lane == 0) count[tile] = n;
+}
+
+static moho_status look(const moho_kirchhoff *k, int64_t *count)
+{
+  adj a = arguments(k);
+  a.slices = 1;
+  auto kernel = k->full ? k->parts ? live_kernel<form<KC_PAIRS, false, true, 1>> : live_kernel<form<KC_PAIRS, false, true, 0>>
+                : k->parts ? live_kernel<form<KC_PAIRS, true, true, 1>> : live_kernel<form<KC_PAIRS, true, true, 0>>;
+  int64_t at = 0;
+  for (; a.g0 < k->adj_groups; a.g0 = a.g1, at += k->tile.n) {
+    a.g1 = a.g0 + k->adj_chunk < k->adj_groups ? a.g0 + k->adj_chunk : k->adj_groups;
+    a.live_first = k->live_first + at;
+    kernel<<<KC_GRID(k->tile.n, 4), 128, 0, kc_stream(k)>>>(a, count ? count + at : NULL, count ? NULL : k->live);
+    CUDA_LAUNCHED("kirchhoff live items");
+  }
+  return MOHO_OK;
+}
+
+/* Needs tables and weights of legs. */
+moho_status kc_adjoint_list(moho_kirchhoff *k)
+{
+  if (!k->fast_adjoint || !kc_limited(&k->geo)) return MOHO_OK;
+  int launches = (k->adj_groups + k->adj_chunk - 1) / k->adj_chunk;
+  size_t n = (size_t)k->tile.n * (size_t)launches;
+  std::vector<int64_t> first(n + 1);
+  moho_block *tmp = NULL;
+  MOHO_TRY(moho_block_new(k->ctx, n * sizeof(int64_t), &tmp));
+  moho_status st = look(k, (int64_t *)tmp->p);
+  cudaError_t e = cudaMemcpyAsync(first.data() + 1, tmp->p, n * sizeof(int64_t), cudaMemcpyDeviceToHost, kc_stream(k));
+  if (e == cudaSuccess) e = cudaStreamSynchronize(kc_stream(k));
+  moho_block_unref(tmp);
+  MOHO_TRY(st);
+  CUDA_TRY(e);
+  for (size_t i = 0; i < n; i++) first[i + 1] += first[i];
+  size_t bytes = (size_t)first[n] * sizeof *k->live;
+  MOHO_TRY(kc_block(k, bytes, NULL, (void **)&k->live));
+  MOHO_TRY(kc_block(k, (n + 1) * sizeof(int64_t), first.data(), (void **)&k->live_first));
+  k->table_bytes += bytes;
+  cut_slices(k, (double)first[n] / (double)n);
+  return look(k, NULL);
+}
+
+/* ---- applications ------------------------------------------------------------------------------------- */
+
+/* Rows come from d (nt apart, shifted) or, d NULL, from `padded` (ld apart). */
+moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *padded,
+                       double alpha, bool add, float *m, void *work)
+{
+  const kc_geo *g = &k->geo;
+  float2 *pairs = (float2 *)work;
+  layout l = layout_of(k);
+  float *last = (float *)((char *)work + l.last);
+  double *part = (double *)((char *)work + l.part);
+  adj a = arguments(k);
+  a.pairs = pairs, a.last = last, a.part = part;
+  kc_order order = kc_order_of(k, k->adj_swap);
   chosen c = choose(k);
   CUDA_TRY(cudaFuncSetAttribute(c.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, c.shared));
   int64_t first = 0, by = shift > k->nt ? k->nt : shift < -k->nt ? -k->nt : shift;
   for (a.g0 = 0; a.g0 < k->adj_groups; a.g0 = a.g1, a.first = false) {
     a.g1 = a.g0 + k->adj_chunk < k->adj_groups ? a.g0 + k->adj_chunk : k->adj_groups;
     a.rows = rows_of(k, a.g0, a.g1);
+    if (k->live) a.live_first = k->live_first + a.g0 / k->adj_chunk * k->tile.n;
     pairs_kernel<<<(unsigned)(a.rows + 1), 256, 0, st>>>(order, first, a.rows, g->nt, k->window,
                                                          (int)k->pitch, d ? k->nt : k->ld, (int)(d ? by : 0),
                                                          d ? d : padded, (float4 *)pairs, last);

@@ -10,8 +10,6 @@
 
 #include "kirchhoff_cuda_weights.cuh"
 
-enum { KC_OUTSIDE, KC_INSIDE, KC_MIXED };
-
 /* One limit. A ratio is `ratio * scale - from` of the way through the taper. */
 typedef struct kc_taper { float min, max, scale, from; bool on; } kc_taper;
 
@@ -116,12 +114,17 @@ __device__ __forceinline__ float kc_across(const kc_limiting &l, float y, float 
   return l.three ? sqrtf(y * y + x * x) : fabsf(x);
 }
 
-/* Where all points of a box are to a trace; MIXED where unsure. */
-__device__ __forceinline__ int kc_where(const kc_limiting &l, const kc_box &b, const kc_between &m)
+/* Whether all points of a box are outside a trace's limits, or inside; neither: cut, or unsure. */
+typedef struct kc_seen { bool outside, inside; } kc_seen;
+
+__device__ __forceinline__ kc_seen kc_see(const kc_limiting &l, const kc_box &b, const kc_between &m)
 {
+  if (l.kind <= KC_HARD) {
+    float d = fabsf(m.x - b.x);
+    return { d > b.out, d < b.in };
+  }
   float d = kc_across(l, m.y - b.y, m.x - b.x);
-  if (d > b.out || m.cells > b.far) return KC_OUTSIDE;
-  return d < b.in && m.cells < b.near ? KC_INSIDE : KC_MIXED;
+  return { d > b.out || m.cells > b.far, d < b.in && m.cells < b.near };
 }
 
 __device__ __forceinline__ kc_between kc_between_of(const kc_limiting &l, const kc_half &a, const kc_half &b)

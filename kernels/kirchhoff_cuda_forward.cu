@@ -143,7 +143,7 @@ __device__ __forceinline__ int take_unit(const fwd &f, const unit_of &u, uint32_
     }
     if (F::LIMITS) {
       kc_between mid = kc_between_of(f.limits, f.limits.half[s->a[j]], f.limits.half[s->b[j]]);
-      inside &= kc_where(f.limits, f.box[chunks_of(f) + u.panel], mid) != KC_OUTSIDE;
+      inside &= !kc_see(f.limits, f.box[chunks_of(f) + u.panel], mid).outside;
       if (threadIdx.x < 32) m->between[j][lane] = mid;
     }
     one |= inside && (base + height >= f.nt || ((sa.height | sb.height) & KC_BAD));

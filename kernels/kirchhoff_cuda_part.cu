@@ -7,6 +7,19 @@
 
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
 
+static moho_status plan_part(moho_kirchhoff *k, const moho_kirchhoff *whole)
+{
+  kc_adjoint_groups(k);
+  kc_plain_plan(k, whole->plain_rows - 6);
+  if (k->fast_adjoint) kc_adjoint_plan(k);
+  k->fwd_swap = false;
+  k->fwd_chunk = k->fwd_groups = (int)((k->ntraces + KC_FWD * 32 - 1) / (KC_FWD * 32));
+  while (k->fwd_chunk > 1 && (size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * 8 > KC_CHUNK)
+    k->fwd_chunk = (k->fwd_chunk + 1) / 2;
+  MOHO_TRY(kc_make_mends(k));
+  return kc_adjoint_list(k);
+}
+
 /* The whole's plan with a list of its own. Panels, tables and the bounds of the forward's cells stay: those of more
    traces hold for fewer. */
 moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t *isrc, const int64_t *irec,
@@ -20,23 +33,14 @@ moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t 
   *k = *whole;
   k->nblk = 0, k->full = false, k->ntraces = ntraces;
   k->unit = NULL, k->unit_first = NULL;   /* of all pairs */
-  k->mend = NULL, k->mend_first = NULL;
+  k->mend = NULL, k->mend_first = NULL, k->live = NULL, k->live_first = NULL;
   memset(&k->list, 0, sizeof k->list);
   moho_status st;
   try {
     st = kc_make_list(k, &d);
+    if (st == MOHO_OK && k->ni && ntraces) st = plan_part(k, whole);
   } catch (const std::bad_alloc &) {
     st = moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)ntraces);
-  }
-  if (st == MOHO_OK && k->ni) {
-    kc_adjoint_groups(k);
-    kc_plain_plan(k, whole->plain_rows - 6);
-    if (k->fast_adjoint) kc_adjoint_plan(k);
-    k->fwd_swap = false;
-    k->fwd_chunk = k->fwd_groups = (int)((ntraces + KC_FWD * 32 - 1) / (KC_FWD * 32));
-    while (k->fwd_chunk > 1 && (size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * 8 > KC_CHUNK)
-      k->fwd_chunk = (k->fwd_chunk + 1) / 2;
-    st = kc_make_mends(k);
   }
   if (st == MOHO_OK && cudaStreamSynchronize(kc_stream(k)) != cudaSuccess)
     st = cuda_failed(cudaGetLastError(), "a part of a Kirchhoff plan");

@@ -378,18 +378,17 @@ __device__ __forceinline__ void chunk_by_kind(const fwd &f, const common *m, con
   else chunk_of_kind<F, KC_ANY, WIDE, EDGE>(f, s, c, v);
 }
 
-/* Where a chunk is to the limits of all lanes' traces. */
-__device__ __forceinline__ int chunk_where(const fwd &f, const common *m, const lane_of &s, int panel, int c)
+/* Whether a chunk is outside or inside the limits of all lanes' traces. */
+__device__ __forceinline__ kc_seen chunk_seen(const fwd &f, const common *m, const lane_of &s, int panel, int c)
 {
   kc_box box = f.box[panel * (f.per / CHUNK) + c];
   unsigned any = 0, cut = 0;
 #pragma unroll
   for (int j = 0; j < KC_FWD; j++) {
-    int where = kc_where(f.limits, box, m->between[j][threadIdx.x & 31]);
-    any |= (unsigned)(where != KC_OUTSIDE) << j, cut |= (unsigned)(where != KC_INSIDE) << j;
+    kc_seen where = kc_see(f.limits, box, m->between[j][threadIdx.x & 31]);
+    any |= (unsigned)!where.outside << j, cut |= (unsigned)!where.inside << j;
   }
-  if (!__any_sync(~0u, any & s.live)) return KC_OUTSIDE;
-  return __any_sync(~0u, cut & s.live) ? KC_MIXED : KC_INSIDE;
+  return { !__any_sync(~0u, any & s.live), !__any_sync(~0u, cut & s.live) };
 }
 
 /* Fours of points of a chunk where a lane has a trace whose legs (all pairs: leg to B) have weight. */
@@ -433,10 +432,12 @@ __device__ __forceinline__ void sweep(const fwd &f, int panel, const lane_of &s,
   const float4 *legs = f.legs + (int64_t)panel * (f.per / 4) * F::PARTS * f.nside;
   for (int c = threadIdx.x >> 5; c < chunks;) {
     int x = f.x[(int64_t)panel * f.per + c * CHUNK + lane];
-    int where = !__any_sync(~0u, x != 0) ? KC_OUTSIDE : F::LIMITS ? chunk_where(f, m, s, panel, c) : KC_INSIDE;
-    uint32_t lit = F::PARTS && where != KC_OUTSIDE ? __reduce_or_sync(~0u, chunk_lit<F>(f, s, panel, c)) : ~0u;
-    if (!lit) where = KC_OUTSIDE;
-    if (where != KC_OUTSIDE) {
+    bool use = __any_sync(~0u, x != 0);
+    kc_seen seen = { false, true };
+    if (F::LIMITS && use) seen = chunk_seen(f, m, s, panel, c);
+    use &= !seen.outside;
+    uint32_t lit = F::PARTS && use ? __reduce_or_sync(~0u, chunk_lit<F>(f, s, panel, c)) : ~0u;
+    if (use && lit) {
       chunk_of k = { table + (int64_t)(c * (CHUNK / 4)) * f.nside, legs + (int64_t)(c * (CHUNK / 4)) * F::PARTS * f.nside,
                      (uint4 *)staged, (int *)(staged + CHUNK * 16), (float4 *)(staged + CHUNK * 16), 0, CHUNK / 4 };
       __syncwarp();
@@ -446,15 +447,17 @@ __device__ __forceinline__ void sweep(const fwd &f, int panel, const lane_of &s,
         int q = lane % (CHUNK / 4);
         lit = __ballot_sync(~0u, (points >> (4 * q) & 15) && (lit >> q & 1)) % (1u << CHUNK / 4);
         k.from = __ffs((int)lit) - 1, k.to = 32 - __clz((int)lit);
-        if (!lit) where = KC_OUTSIDE;
       }
-      if (F::PARTS) {
-        if (where == KC_INSIDE && F::LIST) chunk_legs_list<F, WIDE, EDGE>(f, s, k);
-        else if (where == KC_INSIDE) chunk_legs<F, WIDE, EDGE>(f, s, k);
-      } else if (where == KC_INSIDE && F::LIST) chunk_inside_list<F, WIDE, EDGE>(f, s, k);
-      else if (where == KC_INSIDE) chunk_inside<F, WIDE, EDGE>(f, s, k);
-      if (F::LIMITS && where == KC_MIXED)
-        chunk_by_kind<F, WIDE, EDGE>(f, m, s, k, f.spot + (int64_t)panel * f.per + c * CHUNK);
+      if constexpr (F::LIMITS)
+        if (lit && !seen.inside) {
+          chunk_by_kind<F, WIDE, EDGE>(f, m, s, k, f.spot + (int64_t)panel * f.per + c * CHUNK);
+          lit = 0;
+        }
+      if (!lit) { /* done, or in none of its fours */
+      } else if (F::PARTS && F::LIST) chunk_legs_list<F, WIDE, EDGE>(f, s, k);
+      else if (F::PARTS) chunk_legs<F, WIDE, EDGE>(f, s, k);
+      else if (F::LIST) chunk_inside_list<F, WIDE, EDGE>(f, s, k);
+      else chunk_inside<F, WIDE, EDGE>(f, s, k);
     }
     if (lane == 0) c = atomicAdd(&m->chunk, 1);
     c = __shfl_sync(~0u, c, 0);

@@ -191,25 +191,36 @@ __global__ void kc_panel_kernel(kc_geo g, kc_boxes b, const kc_span *span, uint3
   rel[i] = r;
 }
 
-/* Where points of a panel are, and its chunks; a block a panel. */
+/* Where points of a box are, and its pieces of 32; a block a box. */
 __global__ void kc_place_kernel(kc_geo g, kc_boxes b, kc_limiting l, kc_spot *spot, kc_box *box)
 {
   __shared__ kc_extent of[8];
-  int panel = blockIdx.x, warp = threadIdx.x >> 5, lane = threadIdx.x & 31, chunks = b.per / 32, at[3];
+  int number = blockIdx.x, warp = threadIdx.x >> 5, lane = threadIdx.x & 31, chunks = b.per / 32, at[3];
   kc_extent all = { { INFINITY, INFINITY, INFINITY, INFINITY }, { -INFINITY, -INFINITY, -INFINITY, -INFINITY } };
   for (int c = warp; c < chunks; c += 8) {
-    kc_point(g, b, panel, c * 32 + lane, at);
+    kc_point(g, b, number, c * 32 + lane, at);
     kc_place p = kc_place_of(g, at);
     kc_extent e = kc_extent_at(g, p);
     kc_widen(&e), kc_join(&all, e);
-    if (lane == 0) box[(int64_t)panel * chunks + c] = kc_box_of(l, e);
-    spot[(int64_t)panel * b.per + c * 32 + lane] = kc_spot_of(g, l, p);
+    if (lane == 0) box[(int64_t)number * chunks + c] = kc_box_of(l, e);
+    spot[(int64_t)number * b.per + c * 32 + lane] = kc_spot_of(g, l, p);
   }
   if (lane == 0) of[warp] = all;
   __syncthreads();
   if (threadIdx.x) return;
   for (int k = 1; k < 8; k++) kc_join(&all, of[k]);
-  box[(int64_t)b.n * chunks + panel] = kc_box_of(l, all);
+  box[(int64_t)b.n * chunks + number] = kc_box_of(l, all);
+}
+
+static moho_status places(moho_kirchhoff *k, const kc_boxes *b, moho_dir dir, kc_spot **spot, kc_box **box)
+{
+  size_t n = (size_t)b->n * (size_t)b->per;
+  MOHO_TRY(kc_block(k, (n / 32 + (size_t)b->n) * sizeof **box, NULL, (void **)box));
+  MOHO_TRY(kc_block(k, n * sizeof **spot, NULL, (void **)spot));
+  k->table_bytes += n * sizeof **spot;
+  kc_place_kernel<<<(unsigned)b->n, 256, 0, kc_stream(k)>>>(k->geo, *b, kc_limiting_of(k, dir), *spot, *box);
+  CUDA_LAUNCHED("kirchhoff places");
+  return MOHO_OK;
 }
 
 /* pairs: [tile][point/2][side][2], else [side][tile][point]. */
@@ -248,6 +259,7 @@ moho_status kc_tables(moho_kirchhoff *k)
     kc_tile_kernel<<<KC_GRID(tiles, 256), 256, 0, st>>>(*g, k->tile, k->tile_span,
                                                         kc_no_time(k), k->tile_rel);
     CUDA_LAUNCHED("kirchhoff tile table");
+    if (kc_limited(g)) MOHO_TRY(places(k, &k->tile, MOHO_ADJ, &k->tile_spot, &k->tile_box));
   }
   if (k->fast_forward) {
     MOHO_TRY(kc_block(k, (size_t)panels * sizeof *k->panel_rel, NULL, (void **)&k->panel_rel));
@@ -255,14 +267,7 @@ moho_status kc_tables(moho_kirchhoff *k)
     kc_panel_kernel<<<KC_GRID(panels, 256), 256, 0, st>>>(*g, k->panel, k->panel_span,
                                                           (uint32_t)(KC_HALF + 2) << KC_FRAC, k->panel_rel);
     CUDA_LAUNCHED("kirchhoff panel table");
-    if (kc_limited(g)) {
-      size_t n = (size_t)k->panel.n * (size_t)k->panel.per;
-      MOHO_TRY(kc_block(k, (n / 32 + (size_t)k->panel.n) * sizeof *k->panel_box, NULL, (void **)&k->panel_box));
-      MOHO_TRY(kc_block(k, n * sizeof *k->panel_spot, NULL, (void **)&k->panel_spot));
-      k->table_bytes += n * sizeof *k->panel_spot;
-      kc_place_kernel<<<(unsigned)k->panel.n, 256, 0, st>>>(*g, k->panel, kc_limiting_of(k, MOHO_FWD), k->panel_spot, k->panel_box);
-      CUDA_LAUNCHED("kirchhoff places");
-    }
+    if (kc_limited(g)) MOHO_TRY(places(k, &k->panel, MOHO_FWD, &k->panel_spot, &k->panel_box));
   }
   return MOHO_OK;
 }

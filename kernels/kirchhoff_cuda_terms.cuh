@@ -20,8 +20,7 @@ template <class F> struct meta {
   uint32_t hit[S][W];                   /* the sum of times that is nt-1                           */
   float last[S][W];                     /* and the sample there                                    */
   kc_between between[S][W];             /* where its trace is                                      */
-  kc_extent patch[KC_TILE / 32];
-  kc_box box[KC_TILE / 32];
+  kc_box box[KC_TILE / 32 + 1];         /* of patches, and the tile                                */
 };
 
 __device__ __forceinline__ float fraction_of(uint32_t t)   /* 1 + f */
@@ -219,9 +218,9 @@ __device__ __forceinline__ void limited(const adj &a, const meta<F> *m, int stag
   kc_between mid = m->between[stage][threadIdx.x % meta<F>::W];
 #pragma unroll
   for (int p = 0; p < 2; p++) {
-    int where = kc_where(a.limits, m->box[(threadIdx.x >> 5) + p * KC_CONSUMERS], mid);
-    use[p] = __ballot_sync(~0u, where != KC_OUTSIDE) & has.live;
-    inside[p] = __ballot_sync(~0u, where == KC_INSIDE) | ~has.live;
+    kc_seen where = kc_see(a.limits, m->box[(threadIdx.x >> 5) + p * KC_CONSUMERS], mid);
+    use[p] = __ballot_sync(~0u, !where.outside) & has.live;
+    inside[p] = __ballot_sync(~0u, where.inside) | ~has.live;
   }
 #pragma unroll 1
   for (int pair = 0; 2 * pair < has.n; pair++) {
@@ -273,17 +272,6 @@ __device__ __forceinline__ void load_group(const adj &a, const sides &v, int g, 
 #pragma unroll
     for (int k = 0; k < F::PARTS; k++, at += (int64_t)a.nside * a.ntile * KC_TILE)
       q->w[k][0][j] = a.legs[at], q->w[k][1][j] = a.legs[at + KC_TILE / 2];
-  }
-}
-
-template <class F> __device__ __forceinline__ void place_points(const adj &a, int tile, points<F> *q)
-{
-  int at[3];
-  q->taper = kc_taper_lane(*a.geo);
-#pragma unroll
-  for (int p = 0; p < 2; p++) {
-    kc_point(*a.geo, a.tile, tile, (int)threadIdx.x + p * KC_TILE / 2, at);
-    q->spot[p] = kc_spot_of(*a.geo, a.limits, kc_place_of(*a.geo, at));
   }
 }
 

@@ -27,8 +27,11 @@ struct adj {
   const int *la, *lb, *at;
   int roff;
   kc_limiting limits;
+  const kc_box *box;                    /* limits: [tile][patch], and behind them [tile]           */
+  const kc_spot *spot;                  /* [tile][KC_TILE]                                         */
+  const int2 *live;                     /* groups and items that the tile is not outside of        */
+  const int64_t *live_first;            /* [tile] and the end                                      */
   const kc_geo *geo;
-  kc_boxes tile;
 };
 
 static constexpr int KC_CONSUMERS = KC_TILE / 64;   /* warps, of two points a thread               */
@@ -109,12 +112,25 @@ template <class F> __device__ __forceinline__ int items_in(const adj &a, const s
 }
 
 /* Where a producer is in the slice: group g, items from i on and `left` in all are still to come. Where not all are of
-   use (LOOK) items are looked at 32 at a time: `mask` holds those of use to the tile that no step has taken yet. around: half of
-   where the group's sides are, its middle, and from there to the farthest; cells: least and largest along y and x. */
-struct walk { int g, i; uint32_t mask; int64_t left; float y, x, around, cells[4]; bool known; };
+   use (LOOK) items are looked at 32 at a time: `mask` holds those of use to the tile that no step has taken yet.
 
-/* The n items of a slot: i, i + 1 .. or, where they were looked at, i + the lowest bits of the mask. */
-struct step { int g, i, n; uint32_t mask; };
+   With limits there is a list of items of use, made with the plan: `mine` is a lane's of 32 of them, `used` of `have` are done.
+   For that list, around: half of where the group's sides are, its middle, and from there to the farthest; cells: least and
+   largest along y and x. */
+struct walk {
+  int g, i;
+  uint32_t mask;
+  int64_t left;
+  const int2 *at;
+  int2 mine;
+  int used, have;
+  float y, x, around, cells[4];
+  bool known;
+};
+
+/* The n items of a slot: i, i + 1 .. or, where they were looked at, i + the lowest bits of the mask, or (limits) `item` for the
+   lane's own. */
+struct step { int g, i, n; uint32_t mask; int item; };
 
 template <class F> __device__ __forceinline__ walk walk_start(const adj &a, const sides &v, int slice)
 {
@@ -122,7 +138,8 @@ template <class F> __device__ __forceinline__ walk walk_start(const adj &a, cons
   int64_t nb = F::LIT ? v.nb : a.nb, groups = F::LIT ? (v.na + KC_SLOTS - 1) / KC_SLOTS : a.g1 - a.g0;
   int64_t all = F::LIST ? a.item[a.g1] - a.item[a.g0] : groups * nb;
   int64_t from = all * slice / a.slices, to = all * (slice + 1) / a.slices;
-  walk w = { first, 0, 0, to - from, 0, 0, 0, {}, false };
+  walk w = {};
+  w.g = first, w.left = to - from;
   if (to == from) return w;
   if (F::LIST) {
     while (w.g < a.g1 - 1 && a.item[w.g + 1] - a.item[a.g0] <= from) w.g++;
@@ -158,12 +175,12 @@ __device__ __forceinline__ bool outside(const kc_limiting &l, const kc_box &tile
 
 /* Looks at the next 32 items, a lane each. */
 template <class F>
-__device__ __forceinline__ void look_ahead(const adj &a, const sides &v, walk *w, int tile, const kc_box &box)
+__device__ __forceinline__ void look_ahead(const adj &a, const sides &v, walk *w, int tile)
 {
   int lane = threadIdx.x & 31, have = items_in<F>(a, v, w->g);
   bool use = lane < have - w->i && lane < w->left;
   if (F::LIMITS && (w->i == 0 || !w->known)) surround(w, a.limits.half[side_a<F>(a, v, w->g, lane & 7)], a.limits.three);
-  if (F::LIMITS && use) use = !outside(a.limits, box, *w, a.limits.half[side_b<F>(a, v, w->g, w->i + lane)]);
+  if (F::LIMITS && use) use = !outside(a.limits, a.box[a.ntile * (KC_TILE / 32) + tile], *w, a.limits.half[side_b<F>(a, v, w->g, w->i + lane)]);
   if (F::PARTS && F::LIST) {
     const uint16_t *lit = a.lit + (int64_t)tile * a.nside;
     bool any = __any_sync(~0u, lit[side_a<F>(a, v, w->g, lane & 7)]);
@@ -172,15 +189,43 @@ __device__ __forceinline__ void look_ahead(const adj &a, const sides &v, walk *w
   w->mask = __ballot_sync(~0u, use);
 }
 
+/* Slice of the tile's list. */
+__device__ __forceinline__ walk list_start(const adj &a, int tile, int slice)
+{
+  int64_t first = a.live_first[tile], all = a.live_first[tile + 1] - first;
+  int64_t from = all * slice / a.slices, to = all * (slice + 1) / a.slices;
+  walk w = {};
+  w.at = a.live + first + from, w.left = to - from, w.g = to > from ? w.at->x : 0;
+  return w;
+}
+
+template <int ITEMS> __device__ __forceinline__ bool list_next(walk *w, step *s)
+{
+  int lane = threadIdx.x & 31;
+  if (w->used == w->have) {
+    if (!w->left) return false;
+    w->have = (int)min(w->left, (int64_t)32), w->used = 0;
+    w->mine = lane < w->have ? w->at[lane] : make_int2(-1, 0);
+    w->at += w->have, w->left -= w->have;
+  }
+  int g = __shfl_sync(~0u, w->mine.x, w->used);
+  uint32_t other = __ballot_sync(~0u, w->mine.x != g) >> w->used;   /* bits shifted in are 0 */
+  int n = min(min(ITEMS, w->have - w->used), other ? __ffs((int)other) - 1 : 32);
+  *s = { g, 0, n, 0, __shfl_sync(~0u, w->mine.y, min(w->used + lane / KC_SLOTS, 31)) };
+  w->used += n;
+  return true;
+}
+
 /* The next up to ITEMS items of one group: false at the end. */
 template <class F>
-__device__ __forceinline__ bool walk_next(const adj &a, const sides &v, walk *w, step *s, int tile, const kc_box &box)
+__device__ __forceinline__ bool walk_next(const adj &a, const sides &v, walk *w, step *s, int tile)
 {
+  if (F::LIMITS) return list_next<F::ITEMS>(w, s);
   if (F::LOOK) {
     while (!w->mask) {
       if (w->left <= 0) return false;
       if (w->i >= items_in<F>(a, v, w->g)) w->g++, w->i = 0;
-      look_ahead<F>(a, v, w, tile, box);
+      look_ahead<F>(a, v, w, tile);
       int n = (int)min((int64_t)min(32, items_in<F>(a, v, w->g) - w->i), w->left);
       s->i = w->i;
       w->i += n, w->left -= n;
@@ -192,7 +237,7 @@ __device__ __forceinline__ bool walk_next(const adj &a, const sides &v, walk *w,
   if (w->left <= 0) return false;
   int have = items_in<F>(a, v, w->g);
   if (w->i >= have) w->g++, w->i = 0, have = items_in<F>(a, v, w->g);
-  *s = { w->g, w->i, (int)min((int64_t)min(F::ITEMS, have - w->i), w->left), ~0u };
+  *s = { w->g, w->i, (int)min((int64_t)min(F::ITEMS, have - w->i), w->left), ~0u, 0 };
   w->i += s->n, w->left -= s->n;
   return true;
 }
@@ -200,6 +245,7 @@ __device__ __forceinline__ bool walk_next(const adj &a, const sides &v, walk *w,
 /* Item r of a step. */
 template <class F> __device__ __forceinline__ int item_of(const step &s, int r)
 {
+  if (F::LIMITS) return s.item;
   if (!F::LOOK) return s.i + r;
   uint32_t m = s.mask;
   for (int k = 0; k < r; k++) m &= m - 1;
