@@ -129,6 +129,16 @@ describe("sweeps and machines", function()
     assert.equal(0, (go(", 3, 4", 20, "--accept-changes")))
     assert.equal(0, (go(", 3, 4", 20)))
     assert.equal(0, (run{ "sweep", "acc.lua", "--dry-run" }))
+    -- of another version likewise
+    local r = by("runs/acc", "n")[2]
+    local record = folder.record(r.dir .. "/status")
+    record.moho = "0.0.9"
+    folder.put_record(r.dir .. "/status", record)
+    code, err = go(", 3, 4", 20)
+    assert.equal(1, code)
+    assert.truthy(err:find("1 by another version of moho (0.0.9, this is " .. moho.version .. ")", 1, true), err)
+    assert.equal(0, (go(", 3, 4", 20, "--accept-changes")))
+    assert.equal(0, (go(", 3, 4", 20)))
   end)
 
   it("record what each run held, not what its worker ever did", function()
