@@ -64,6 +64,26 @@ describe("sweeps, hostile", function()
     assert.is_nil(left:find "^%d")
   end)
 
+  it("give the next run a whole process when one has closed what it prints to", function()
+    script("shut.lua", [[local ffi = require "ffi" ffi.cdef "int close(int);"
+      return sweep{ space = { n = { 1, 2, 3, 4 } }, run = function(p, ctx)
+        if p.n % 2 == 1 then ffi.C.close(0) ffi.C.close(1) ffi.C.close(2) end
+        print("run " .. p.n)
+        ctx:save("a", moho.ones{ shape = { 1000 } })
+        io.write(("y"):rep(5000), "\n")
+        return { y = p.n } end }]])
+    local code, _, err = run{ "sweep", "shut.lua", "--workers=1", "--progress=none" }
+    assert.equal(0, code, err)
+    local got = by("runs/shut", "n")
+    for n = 1, 4 do
+      local f = moho.h5.open(got[n].dir .. "/result.h5")
+      assert.equal(1000, f:read("a"):sum())
+      f:close()
+      assert.equal(n % 2 == 0, program.readable(got[n].dir .. "/log.txt"))
+    end
+    assert.equal("run 4\n" .. ("y"):rep(5000) .. "\n", program.slurp(got[4].dir .. "/log.txt"))
+  end)
+
   it("keep nan and infinity as results, and sort them last or where they belong", function()
     script("nan.lua", [[return sweep{ space = { n = sweep.range(1, 40), w = sweep.fixed(0 / 0) }, minimize = "y",
       run = function(p) return { y = p.n % 3 == 0 and 0 / 0 or p.n % 7 == 0 and 1 / 0 or (p.n * 17) % 41, big = p.n % 2 == 0 and 9007199254740993LL or 9007199254740992LL } end }]])

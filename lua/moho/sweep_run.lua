@@ -179,7 +179,7 @@ function words.broken(_, _, o) error("sweep: setup failed\n" .. o.error, 0) end
 function words.done(r, slot, o)
   finish(r, slot, "done", o)
   slot.state = "idle"
-  if r.s.fresh then leave(slot) end
+  if r.s.fresh or o.last then leave(slot) end
 end
 
 function words.failed(r, slot, o)

@@ -51,6 +51,7 @@ local Ctx = { __name = "moho.run" }
 Ctx.__index = Ctx
 
 local function file_of(ctx)
+  if not ctx.file then core.worker_fill() end
   ctx.file = ctx.file or stored(require("moho").h5.open, ctx.dir .. "/result.h5", "w")
   return ctx.file
 end
@@ -154,7 +155,7 @@ local function one(s, setup, point, dir, attempt)
   io.stdout:flush()
   local peak, process = peaks_of(core.default_device())
   if ok then
-    tell("done", { row = e, seconds = core.clock() - ctx.began, peak = peak, process = process })
+    tell("done", { row = e, seconds = core.clock() - ctx.began, peak = peak, process = process, last = not core.worker_whole() })
     return
   end
   if ctx.file then pcall(core.h5_abandon, "sweep", ctx.file) end

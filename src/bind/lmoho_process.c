@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "bind/lmoho.h"
@@ -289,10 +290,34 @@ static int process_gc(lua_State *L)
 
 /* ---- the worker's side --------------------------------------------------------------------------------------- */
 
+static struct stat given[TALK + 1];     /* what the worker's first descriptors led to at its start */
+
+/* Whether they still do. A run may have closed them, and what is opened next gets their numbers: another run would print
+   into a file of results. */
+static int worker_whole(lua_State *L)
+{
+  bool whole = true;
+  for (int fd = 0; fd <= TALK; fd++) {
+    struct stat st;
+    whole = whole && fstat(fd, &st) == 0 && st.st_dev == given[fd].st_dev && st.st_ino == given[fd].st_ino;
+  }
+  lua_pushboolean(L, whole);
+  return 1;
+}
+
+/* Before a file is opened: one that got the number of a closed output would get what is printed. Nothing goes there then. */
+static int worker_fill(lua_State *L)
+{
+  for (int fd = 0; fd < TALK; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) lmoho_error(L, "sweep", "cannot open /dev/null: %s", strerror(errno));
+  return 0;
+}
+
 /* (pid): ends with the parent of this number, or at once when that has ended already. */
 static int worker_begin(lua_State *L)
 {
   pid_t parent = (pid_t)luaL_checkinteger(L, 1);
+  for (int fd = 0; fd <= TALK; fd++) (void)fstat(fd, &given[fd]);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
   if (fcntl(TALK, F_SETFD, FD_CLOEXEC)) lmoho_error(L, "sweep", "a worker is started by a sweep, not by hand");
@@ -381,7 +406,8 @@ void lmoho_open_process(lua_State *L)
       {"process_read", process_read},     {"process_tell", process_tell},   {"process_ended", process_ended},
       {"process_stop", process_stop},     {"process_pid", process_pid},     {"process_memory", process_memory},
       {"worker_begin", worker_begin},     {"worker_next", worker_next},     {"worker_tell", worker_tell},
-      {"worker_peak", worker_peak},       {"process_ooms", process_ooms},   {"process_become", process_become},
+      {"worker_peak", worker_peak},       {"worker_whole", worker_whole},   {"process_ooms", process_ooms},
+      {"process_become", process_become}, {"worker_fill", worker_fill},
       {NULL, NULL},
   };
   luaL_setfuncs(L, f, 0);
