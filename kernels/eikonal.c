@@ -19,9 +19,15 @@ static size_t padded(const moho_eikonal_grid *g)
 
 static size_t nodes(const moho_eikonal_grid *g) { return (size_t)(g->n[0] * g->n[1] * g->n[2]); }
 
+static eik_tiles cut(const moho_eikonal_grid *g)
+{
+  const int64_t flat[3] = { 1, X2, Z2 }, deep[3] = { Y3, X3, Z3 };
+  return eik_cut(g, g->nd == 3 ? deep : flat);
+}
+
 static size_t cpu_eikonal_each(const moho_eikonal_grid *g)
 {
-  return rounded(padded(g) * sizeof(double)) + rounded(padded(g) * sizeof(uint16_t)) + rounded((size_t)eik_cut(g).n);
+  return rounded(padded(g) * sizeof(double)) + rounded(padded(g) * sizeof(uint16_t)) + rounded((size_t)cut(g).n);
 }
 
 static int64_t slots(int64_t n)
@@ -60,12 +66,11 @@ static double visit(eik_position *p, int second, int64_t sweep, const int64_t at
   int64_t i = at[0] * step[0] + at[1] * step[1] + at[2];
   double change = 0;
   if (!p->dirty[i]) return 0;
-  int changed = p->isa->sweep(p, second, sweep, at, &change);
-  p->dirty[i] = changed != 0 || (second && !(sweep >> p->r->g.nd));
-  if (!changed) return 0;
+  int left = p->isa->sweep(p, second, sweep, at, &change);
+  p->dirty[i] = left >> 6 & 1;
   for (int k = 0; k < 3; k++)
     for (int up = 0; up < 2; up++)
-      if ((changed >> (2 * k + up) & 1) && (up ? at[k] + 1 < count[k] : at[k] > 0)) {
+      if ((left >> (2 * k + up) & 1) && (up ? at[k] + 1 < count[k] : at[k] > 0)) {
         int64_t to = up ? i + step[k] : i - step[k];
         mark_tile(p->dirty + to);
       }
@@ -83,13 +88,15 @@ static int any(const eik_position *p, const int64_t lo[3], const int64_t hi[3])
   return 0;
 }
 
-/* Sweeps tiles lo to hi until none of them is left to be swept; gives the number of sweeps, -1 when there were too many. */
+/* Sweeps tiles lo to hi until none of them is left to be swept: the number of sweeps, -1 when there were too many. */
 static int64_t settle(eik_position *p, int second, const int64_t lo[3], const int64_t hi[3], int threads)
 {
   const int64_t free_tiles = p->tiles.count[0] * p->tiles.count[1], diagonals = eik_diagonals(&p->tiles);
   int64_t sweep = 0;
   (void)threads;
-  while (any(p, lo, hi)) {
+  for (;;) {
+    const bool round = second && !(sweep >> p->r->g.nd);        /* the second stage's first has all directions */
+    if (!any(p, lo, hi) && (!round || sweep == p->r->niter)) return sweep;
     if (sweep == p->r->niter || moho_stopped()) return -1;
     double change = 0;
 #pragma omp parallel num_threads(threads) if (threads > 1)
@@ -104,7 +111,6 @@ static int64_t settle(eik_position *p, int second, const int64_t lo[3], const in
     p->change = change;
     sweep++;
   }
-  return sweep;
 }
 
 /* Threads for the tiles of a window: a diagonal must have several for each. */
@@ -114,13 +120,28 @@ static int team(const int64_t lo[3], const int64_t hi[3], int threads)
   return n[0] * n[1] * n[2] / (n[0] + n[1] + n[2] - 2) >= 4 * threads ? threads : 1;
 }
 
-/* Windows one after another; false when there were too many sweeps. */
+/* Tiles of a window, and its nodes. */
+static void look_at(eik_position *p, int64_t reach, int64_t lo[3], int64_t hi[3])
+{
+  const int64_t *n = p->r->g.n;
+  eik_window(&p->r->g, &p->units, p->src, reach, lo, hi);
+  for (int k = 0; k < 3; k++) {
+    const int64_t end = (hi[k] + 1) * p->units.size[k];
+    p->from[k] = lo[k] * p->units.size[k], p->to[k] = end < n[k] ? end : n[k];
+    lo[k] = p->from[k] / p->tiles.size[k], hi[k] = (p->to[k] - 1) / p->tiles.size[k];
+  }
+}
+
+/* Windows one after another, each larger than the last; tiles may have had only a part in it. False when there were too many sweeps. */
 static bool stage(eik_position *p, int second, int threads, int64_t *sweeps)
 {
   const int levels = eik_levels(&p->r->g, second);
   for (int i = 0; i < levels; i++) {
-    int64_t lo[3], hi[3];
-    eik_window(&p->r->g, &p->tiles, p->src, eik_reach(second, i), lo, hi);
+    int64_t lo[3], hi[3], from[3], to[3];
+    memcpy(from, p->from, sizeof from), memcpy(to, p->to, sizeof to);
+    look_at(p, eik_reach(second, i), lo, hi);
+    if (i > 0 && !memcmp(from, p->from, sizeof from) && !memcmp(to, p->to, sizeof to)) continue;
+    memset(p->dirty, 1, (size_t)p->tiles.n);
     sweeps[i] = settle(p, second, lo, hi, team(lo, hi, threads));
     if (sweeps[i] < 0) return false;
   }
@@ -135,7 +156,7 @@ static void start(eik_position *p, const moho_eikonal_run *r, int64_t i, char *w
   const moho_eikonal_source *s = &r->source[i];
   size_t n = padded(g);
   double *tau = (double *)work;
-  *p = (eik_position){ .r = r, .src = s, .isa = loops(), .tiles = eik_cut(g) };
+  *p = (eik_position){ .r = r, .src = s, .isa = loops(), .tiles = cut(g), .units = eik_units(g) };
   p->step[1] = g->n[2] + 2 * HALO, p->step[2] = 1;
   p->step[0] = g->nd == 3 ? (g->n[1] + 2 * HALO) * p->step[1] : 0;
   p->estep[0] = g->n[1] * g->n[2], p->estep[1] = g->n[2], p->estep[2] = 1;
@@ -145,12 +166,9 @@ static void start(eik_position *p, const moho_eikonal_run *r, int64_t i, char *w
   memset(p->stencil, 0, n * sizeof(uint16_t));
   p->dirty = (uint8_t *)p->stencil + rounded(n * sizeof(uint16_t));
   p->stencil += HALO * (p->step[0] + p->step[1] + 1);
-  memset(p->dirty, 0, (size_t)p->tiles.n);
   for (int k = 0; k < 3; k++) p->shift[k] = g->o[k] - s->at[k], p->ih[k] = 1 / g->d[k];
   p->scale = 1 / (s->slow * s->slow), p->least = sqrt(r->slowest2 * p->scale);
   const double *from = s->tau;
-  int64_t lo[3], hi[3];
-  eik_window(g, &p->tiles, s, EIK_REACH, lo, hi);
   for (int64_t y = 0; y < s->count[0]; y++)
     for (int64_t x = 0; x < s->count[1]; x++)
       for (int64_t z = 0; z < s->count[2]; z++) {
@@ -159,9 +177,6 @@ static void start(eik_position *p, const moho_eikonal_run *r, int64_t i, char *w
         p->stencil[node] |= GIVEN;
         for (int k = 3 - g->nd; k < 3; k++) p->stencil[node - p->step[k]] |= TODO, p->stencil[node + p->step[k]] |= TODO;
       }
-  for (int64_t y = lo[0]; y <= hi[0]; y++)
-    for (int64_t x = lo[1]; x <= hi[1]; x++)
-      for (int64_t z = lo[2]; z <= hi[2]; z++) p->dirty[(y * p->tiles.count[1] + x) * p->tiles.count[2] + z] = 1;
 }
 
 /* For each row of nodes along z. */
@@ -186,7 +201,6 @@ static void choose_stencils(eik_position *p, int threads)
   (void)threads;
   EACH_ROW(p, threads, y, x)
     p->isa->choose(p, y, x);
-  memset(p->dirty, 1, (size_t)p->tiles.n);
 }
 
 static inline void put(void *to, moho_dtype t, int64_t i, double v)

@@ -8,10 +8,10 @@
      2. second order, each node on the axes, sides and orders that the first stage found for it. As these stay fixed, dependence
         has an order but for pairs of nodes on both sides of the source, where it is weak: this ends too, whatever the model.
 
-   The grid is cut into tiles. Tiles on a diagonal do not depend on each other, so they are worked on at once, and a tile is
-   skipped unless it, or a node that it sees, changed since it was last swept. Changes within the tolerance are not made: so a node
-   whose neighbours did not change need not be computed again, and whether it is makes no difference. The order of work is fixed; every
-   bit of the result is the same for any number of threads and on every device. */
+   Changes within the tolerance are not made: so a node whose neighbours did not change need not be computed again, and whether it is makes
+   no difference. The grid is cut into tiles. Tiles on a diagonal do not depend on each other, so they are worked on at once, and a tile is
+   skipped unless it has a node that is to be computed. A sweep's order, node by node, does not depend on the tiles, which each device cuts as
+   suits it; every bit of the result is the same for any number of threads and on every device. */
 #ifndef MOHO_EIKONAL_KERNELS_H
 #define MOHO_EIKONAL_KERNELS_H
 
@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/* Nodes of a tile along y, x and z, in 2-D and in 3-D. */
+/* Nodes along y, x and z, in 2-D and in 3-D, that windows are made of; tiles of CUDA. */
 enum { MOHO_EIKONAL_X2 = 32, MOHO_EIKONAL_Z2 = 32, MOHO_EIKONAL_Y3 = 8, MOHO_EIKONAL_X3 = 8, MOHO_EIKONAL_Z3 = 16 };
 
 enum { MOHO_EIKONAL_LEVELS = 48 };      /* windows at most                                   */

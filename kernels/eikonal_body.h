@@ -10,7 +10,6 @@
 
 /* The room: planes along y, rows along z + x, x side by side. */
 enum {
-  X3 = MOHO_EIKONAL_X3, Y3 = MOHO_EIKONAL_Y3, Z3 = MOHO_EIKONAL_Z3, X2 = MOHO_EIKONAL_X2, Z2 = MOHO_EIKONAL_Z2,
   WIDE3 = X3 + 2 * HALO, ROWS3 = Z3 + X3 + 5 * HALO, PLANES3 = Y3 + 2 * HALO,
   WIDE2 = X2 + 2 * HALO, ROWS2 = Z2 + X2 + 5 * HALO,
   ROOM3 = PLANES3 * ROWS3 * WIDE3, ROOM2 = ROWS2 * WIDE2, ROOM = ROOM3 > ROOM2 ? ROOM3 : ROOM2,
@@ -22,9 +21,9 @@ typedef struct room {
   bool back[3];                         /* the axis is turned                                */
   int64_t step[3], down[3], over[3];    /* to the next node of the grid, and of rows and bits */
   uint32_t here;                        /* planes that are in the room, from -HALO on, by bits */
-  bool changed;                         /* whether any node did                              */
+  bool changed, left;                   /* whether any node did; whether one that was not brought is to be computed */
   double tau[ROOM];
-  int64_t stencil[ROOM];
+  uint16_t stencil[ROOM];
   uint64_t todo[PLANES3 * ROWS3];       /* of a row: nodes to be computed, around the tile those that are told; by bits, x = -HALO first */
 } room;
 
@@ -50,11 +49,10 @@ static void enter(room *r, const eik_position *p, int nd, int64_t sweep, const i
 {
   const int64_t step[3] = { nd == 3 ? ROWS3 * WIDE3 : 0, nd == 3 ? WIDE3 + 1 : WIDE2 + 1, nd == 3 ? WIDE3 : WIDE2 };
   const int64_t down[3] = { nd == 3 ? ROWS3 : 0, 1, 1 };
-  r->p = p, r->here = 0, r->changed = false;
+  r->p = p, r->here = 0, r->changed = r->left = false;
   for (int i = 0; i < 3; i++) {
-    int64_t left;
-    r->lo[i] = tile[i] * p->tiles.size[i], left = p->r->g.n[i] - r->lo[i];
-    r->n[i] = left < p->tiles.size[i] ? left : p->tiles.size[i];
+    const int64_t first = tile[i] * p->tiles.size[i], end = first + p->tiles.size[i];
+    r->lo[i] = first > p->from[i] ? first : p->from[i], r->n[i] = (end < p->to[i] ? end : p->to[i]) - r->lo[i];
     r->back[i] = eik_backward(sweep, i);
     r->step[i] = r->back[i] ? -step[i] : step[i];
     r->down[i] = r->back[i] ? -down[i] : down[i], r->over[i] = i == 1 ? (r->back[i] ? -1 : 1) : 0;
@@ -69,25 +67,28 @@ MOHO_FORMULA void bring_lines(room *r, int nd, int second, int64_t y, int64_t x)
   const int64_t down = nd == 3 ? WIDE3 : WIDE2, rows = r->n[2] + 2 * HALO + LANES - 1, lines = r->n[1] - x < LANES ? r->n[1] - x : LANES;
   const bool inner = y >= 0 && y < r->n[0], known = inner || second;      /* stencils beside the tile matter to the second stage only */
   for (int64_t first = 0; first < rows; first += LANES) {
-    eik_num tau[LANES], stencil[LANES] = { { 0 } };
+    eik_num tau[LANES];
+    eik_flags stencil[LANES] = { { 0 } };
 #pragma GCC unroll 8
     for (int l = 0; l < LANES; l++) {
       /* of the nodes from z on, turned if the axis is */
       const int64_t z = first - HALO - l, line = x + l < r->n[1] ? x + l : x;
       const int64_t from = in_grid(r, 0, y) * p->step[0] + in_grid(r, 1, line) * p->step[1] + in_grid(r, 2, r->back[2] ? z + LANES - 1 : z);
       tau[l] = eik_get(p->tau + from);
-      if (known) stencil[l] = (eik_num)eik_widen(p->stencil + from);
+      if (known) stencil[l] = eik_get_flags(p->stencil + from);
     }
-    eik_transpose(tau);
-    if (known) eik_transpose(stencil);
+    EIK_TRANSPOSE(tau, eik_num, eik_bits)
+    if (known) {
+      EIK_TRANSPOSE(stencil, eik_flags, eik_flags)
+    }
     const int64_t to = place(nd, y, x, first - HALO);
 #pragma GCC unroll 8
     for (int l = 0; l < LANES; l++) {
       const int64_t k = r->back[2] ? LANES - 1 - l : l, z = first - HALO + k;
       eik_put(r->tau + to + k * down, tau[l]);
-      if (known) eik_put_bits(r->stencil + to + k * down, (eik_bits)stencil[l]);
+      if (known) eik_put_flags(r->stencil + to + k * down, stencil[l]);
       if (!inner) continue;
-      r->todo[row_of(nd, y, x, z)] |= (eik_mask(eik_has((eik_bits)stencil[l], TODO)) & lines_in(lines, r->n[2], z)) << (x + HALO);
+      r->todo[row_of(nd, y, x, z)] |= (eik_mask(eik_match(r->stencil + to + k * down, TODO, TODO)) & lines_in(lines, r->n[2], z)) << (x + HALO);
     }
   }
 }
@@ -135,51 +136,67 @@ MOHO_FORMULA void leave_lines(const room *r, int nd, int64_t y)
   }
 }
 
-/* Tells the nodes around the tile that are to be computed. */
-MOHO_FORMULA void tell(const room *r, int nd, int64_t y)
+/* Tells the nodes around the tile that are to be computed: bits as of a sweep, in the room's directions, and whether the tile itself has such. */
+MOHO_FORMULA int tell(const room *r, int nd, int64_t y)
 {
   const eik_position *p = r->p;
-  const bool inner = y >= 0 && y < r->n[0];
+  const int side = y < 0 ? 1 : y >= r->n[0] ? 2 : 0;
+  int all = 0;
   for (int64_t row = -HALO; row < r->n[2] + r->n[1] + HALO; row++) {
     uint64_t left = r->todo[row_of(nd, y, 0, row)];
-    if (inner) left &= ~(lines_in(r->n[1], r->n[2], row) << HALO);
+    if (!left) continue;
+    if (!side) {
+      const uint64_t inner = lines_in(r->n[1], r->n[2], row) << HALO;
+      all |= left & inner ? 64 : 0, left &= ~inner;
+    }
     for (; left; left &= left - 1) {
       const int64_t x = __builtin_ctzll(left) - HALO, z = row - x;
+      all |= side ? side : x < 0 ? 4 : x >= r->n[1] ? 8 : z < 0 ? 16 : 32;
       eik_mark(p->stencil + in_grid(r, 0, y) * p->step[0] + in_grid(r, 1, x) * p->step[1] + in_grid(r, 2, z));
     }
   }
+  return all;
 }
 
-MOHO_FORMULA void leave(const room *r, int nd)
+/* Bits as of a sweep. */
+MOHO_FORMULA int leave(const room *r, int nd)
 {
   const int64_t reach = nd == 3 ? HALO : 0;
+  int all = r->left ? 64 : 0, out;
   for (int64_t y = -reach; y < r->n[0] + reach; y++) {
     if (!(r->here >> (y + HALO) & 1)) continue;
     if (y >= 0 && y < r->n[0]) leave_lines(r, nd, y);
-    if (r->changed) tell(r, nd, y);
+    all |= tell(r, nd, y);
   }
+  out = all & 64;
+  for (int i = 0; i < 3; i++)
+    for (int up = 0; up < 2; up++)
+      if (all >> (2 * i + up) & 1) out |= 1 << (2 * i + (r->back[i] ? !up : up));
+  return out;
 }
 
-/* Whether a plane that is not there yet has nodes to be computed in this sweep. */
-static bool waits(const room *r, int nd, int second, int64_t sweep, int64_t y)
+/* Whether a plane that is not there yet has nodes to be computed in this sweep; notes those for another one. */
+static bool waits(room *r, int nd, int second, int64_t sweep, int64_t y)
 {
   typedef uint16_t many __attribute__((vector_size(32), aligned(2)));
   enum { MANY = sizeof(many) / sizeof(uint16_t) };
   const eik_position *p = r->p;
   const uint16_t turned = (uint16_t)eik_directions(nd, sweep), used = second ? (uint16_t)EIK_TURNS(nd, sweep) : 0;
   const uint16_t *line = p->stencil + in_grid(r, 0, y) * p->step[0] + r->lo[1] * p->step[1] + r->lo[2];
-  many all = { 0 };
-  uint64_t part[4];
+  many now = { 0 }, ever = { 0 };
+  uint64_t part[8];
   for (int64_t x = 0; x < r->n[1]; x++, line += p->step[1]) {
     int64_t z = 0;
     for (; z + MANY <= r->n[2]; z += MANY) {
       many v = *(const many *)(line + z);
-      all |= v & TODO & (many)(((v >> 1 ^ turned) & v & used) == 0);
+      now |= v & TODO & (many)(((v >> 1 ^ turned) & v & used) == 0), ever |= v & TODO;
     }
-    for (; z < r->n[2]; z++) all[0] |= (line[z] >> 1 ^ turned) & line[z] & used ? 0 : line[z] & TODO;
+    for (; z < r->n[2]; z++) now[0] |= (line[z] >> 1 ^ turned) & line[z] & used ? 0 : line[z] & TODO, ever[0] |= line[z] & TODO;
   }
-  memcpy(part, &all, sizeof part);
-  return (part[0] | part[1] | part[2] | part[3]) != 0;
+  memcpy(part, &now, sizeof now), memcpy(part + 4, &ever, sizeof ever);
+  if (part[0] | part[1] | part[2] | part[3]) return true;
+  r->left = r->left || (part[4] | part[5] | part[6] | part[7]);
+  return false;
 }
 
 /* Nodes have new times, first stage. Only neighbours for which E towards them is above 0 can come earlier by that: for others a time
@@ -199,15 +216,15 @@ MOHO_FORMULA void mark_later(const room *r, int nd, eik_is changed, const eik_no
 }
 
 /* The same, second stage: nodes whose stencil has them. */
-MOHO_FORMULA void mark_children(const room *r, int nd, eik_is changed, const int64_t *p, uint64_t *todo, int64_t bit)
+MOHO_FORMULA void mark_children(const room *r, int nd, eik_is changed, const uint16_t *p, uint64_t *todo, int64_t bit)
 {
   EIK_AXES
   for (int i = 3 - nd; i < 3; i++)
     EIK_AXES
     for (int k = 1; k <= HALO; k++) {
       const int up = (k > 1 ? EIK_SECOND : EIK_USED) << (EIK_BITS * i), side = EIK_HIGHER << (EIK_BITS * i);
-      eik_bits lower = eik_get_bits(p - k * r->step[i]), upper = eik_get_bits(p + k * r->step[i]);
-      eik_is below = changed & eik_has(lower, up) & eik_has(lower, side), above = changed & eik_has(upper, up) & eik_not(eik_has(upper, side));
+      const eik_is below = changed & eik_match(p - k * r->step[i], up | side, up | side);
+      const eik_is above = changed & eik_match(p + k * r->step[i], up | side, up);
       todo[-k * r->down[i]] |= (uint64_t)eik_mask(below) << (bit - k * r->over[i]);
       todo[k * r->down[i]] |= (uint64_t)eik_mask(above) << (bit + k * r->over[i]);
     }
@@ -220,7 +237,7 @@ typedef struct strip {
   const double *slow2;                  /* of the first lane's node 0                        */
   int64_t y, x;                         /* of the first lane                                 */
   int64_t lines, apart;                 /* lanes of the tile; to the next line's slow2       */
-  eik_is changed, low, high;            /* lanes that changed, anywhere and near the ends along z */
+  eik_is changed;                       /* lanes that did                                    */
 } strip;
 
 MOHO_FORMULA strip strip_at(const room *r, int nd, int64_t y, int64_t x)
@@ -228,7 +245,7 @@ MOHO_FORMULA strip strip_at(const room *r, int nd, int64_t y, int64_t x)
   const eik_position *p = r->p;
   const double *h = p->r->g.d;
   strip s = { .slot = eik_ramp(), .most = eik_all(0), .y = y, .x = x };
-  s.changed = s.low = s.high = eik_none();
+  s.changed = eik_none();
   s.lines = r->n[1] - x < LANES ? r->n[1] - x : LANES;
   s.at.x[0] = eik_all(nd == 3 ? (double)in_grid(r, 0, y) * h[0] + p->shift[0] : 0);
   eik_num gx = r->back[1] ? (double)in_grid(r, 1, x) - s.slot : (double)in_grid(r, 1, x) + s.slot;
@@ -263,7 +280,7 @@ MOHO_FORMULA void compute(room *r, int nd, int second, int64_t sweep, strip *s, 
   const int64_t bit = s->x + HALO;
   unsigned left = (unsigned)(*todo >> bit & lines_in(s->lines, r->n[2], z));
   if (!left) return;
-  eik_bits bits = eik_get_bits(r->stencil + i);
+  eik_bits bits = eik_widen(r->stencil + i);
   eik_is on = eik_lanes(left);
   if (second) on = on & eik_not(eik_has(EIK_AGAINST(nd, bits, sweep), ~0));
   *todo &= ~((uint64_t)eik_mask(on) << bit);
@@ -274,10 +291,12 @@ MOHO_FORMULA void compute(room *r, int nd, int second, int64_t sweep, strip *s, 
   s->at.x[2] = gz * h[2] + p->shift[2];
   s->at.r2 = s->across + s->at.x[2] * s->at.x[2];
   s->at.f = slow2_at(r, s, z) * p->scale * s->at.r2;
+  const eik_bits before = bits;
   eik_num old = eik_get(r->tau + i), new;
   if (second) new = eik_more(eik_second(nd, on, &s->at, h, p->ih, r->tau + i, r->step, &bits), eik_all(p->least));
   else new = eik_less(eik_first(nd, on, &s->at, h, p->ih, r->tau + i, r->step, NULL), old);
-  if (second) eik_put_bits(r->stencil + i, bits);
+  if (second && eik_any(eik_has(bits ^ before, ~0)))
+    for (int l = 0; l < LANES; l++) r->stencil[i + l] = (uint16_t)bits[l];
   eik_num change = eik_abs(new - old);
   eik_is changed = on & eik_below(tol * new, change);
   if (!eik_any(changed)) return;
@@ -286,45 +305,31 @@ MOHO_FORMULA void compute(room *r, int nd, int second, int64_t sweep, strip *s, 
   else mark_later(r, nd, changed, &s->at, r->tau + i, todo, bit);
   s->most = eik_more(s->most, eik_choose(changed, change / new, eik_all(0)));
   s->changed = s->changed | changed;
-  s->low = s->low | (changed & eik_below(zs, eik_all(HALO)));
-  s->high = s->high | (changed & eik_upto(eik_all((double)(r->n[2] - HALO)), zs));
 }
 
-/* Sweeps a plane; what changed, in bits as of a sweep but in the room's directions. */
-MOHO_FORMULA int sweep_plane(room *r, int nd, int second, int64_t sweep, int64_t y, double tol, double *most)
+MOHO_FORMULA void sweep_plane(room *r, int nd, int second, int64_t sweep, int64_t y, double tol, double *most)
 {
-  int all = 0;
   for (int64_t x = 0; x < r->n[1]; x += LANES) {
     strip s = strip_at(r, nd, y, x);
     for (int64_t z = 0; z < r->n[2] + s.lines - 1; z++) compute(r, nd, second, sweep, &s, place(nd, y, x, z), z, tol);
     if (!eik_any(s.changed)) continue;
     for (int l = 0; l < LANES; l++) *most = s.most[l] > *most ? s.most[l] : *most;
-    all |= 64 | (eik_any(s.low) ? 16 : 0) | (eik_any(s.high) ? 32 : 0);
-    if (nd == 3) all |= (y < HALO ? 1 : 0) | (y >= r->n[0] - HALO ? 2 : 0);
-    all |= eik_any(s.changed & eik_below(s.slot, eik_all((double)(HALO - x)))) ? 4 : 0;
-    all |= eik_any(s.changed & eik_upto(eik_all((double)(r->n[1] - HALO - x)), s.slot)) ? 8 : 0;
+    r->changed = true;
   }
-  return all;
 }
 
 MOHO_FORMULA int sweep_tile(const eik_position *p, int nd, int second, int64_t sweep, const int64_t tile[3], double *change)
 {
   const double tol = second ? p->r->tol : eik_rough(p->r->tol);
+  const int64_t reach = nd == 3 ? HALO : 0;
   room r;
-  int all = 0, out = 0;
   enter(&r, p, nd, sweep, tile);
   for (int64_t y = 0; y < r.n[0]; y++) {
-    const int64_t reach = nd == 3 ? HALO : 0;
     if (!(r.here >> (y + HALO) & 1) && !waits(&r, nd, second, sweep, y)) continue;
     for (int64_t k = y - reach; k <= y + reach; k++) bring(&r, nd, second, k);
-    all |= sweep_plane(&r, nd, second, sweep, y, tol, change);
+    sweep_plane(&r, nd, second, sweep, y, tol, change);
   }
-  r.changed = all != 0;
-  leave(&r, nd);
-  for (int i = 0; i < 3; i++)
-    for (int up = 0; up < 2; up++)
-      if (all >> (2 * i + up) & 1) out |= 1 << (2 * i + (r.back[i] ? !up : up));
-  return out | (all & 64);
+  return leave(&r, nd);
 }
 
 static int sweep(const eik_position *p, int second, int64_t number, const int64_t tile[3], double *change)

@@ -19,7 +19,7 @@ static int64_t nodes_of(const moho_eikonal_grid *g) { return g->n[0] * g->n[1] *
 static size_t cuda_eikonal_each(const moho_eikonal_grid *g)
 {
   size_t n = (size_t)nodes_of(g);
-  return rounded(n * sizeof(double)) + rounded(n * sizeof(uint16_t)) + rounded((size_t)eik_cut(g).n) + rounded(sizeof(moho_eikonal_source)) +
+  return rounded(n * sizeof(double)) + rounded(n * sizeof(uint16_t)) + rounded((size_t)eik_units(g).n) + rounded(sizeof(moho_eikonal_source)) +
          2 * MOHO_ALIGN;
 }
 
@@ -72,6 +72,7 @@ template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINE
   __shared__ int all;
   __shared__ unsigned long long most;
   int64_t at[3];
+  int left = 0;
   const int64_t pos = blockIdx.y;
   if (!tile_at(window_of<ND>(b, b.source[pos], reach), sweep, diagonal, blockIdx.x, at)) return;
   const int64_t *count = b.tiles.count, jump[3] = { count[1] * count[2], count[2], 1 };
@@ -82,24 +83,22 @@ template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINE
   double *tau = b.tau + pos * b.nodes, change = 0;
   uint16_t *stencil = b.stencil + pos * b.nodes;
   if (threadIdx.x == 0) all = 0, most = 0;
-  if (bring_flags<ND, SECOND>(e, stencil, sweep, r)) {
+  if (bring_flags<ND, SECOND>(e, stencil, sweep, r, &left)) {
     bring<ND, SECOND>(b, e, tau, stencil, r);
-    int changed = sweep_tile<ND, SECOND>(b, b.source[pos], sweep, e, r, &change);
-    if (changed) {
-      atomicOr(&all, changed);
-      atomicMax(&most, (unsigned long long)__double_as_longlong(change));
-    }
+    const bool changed = __syncthreads_or(sweep_tile<ND, SECOND>(b, b.source[pos], sweep, e, r, &change));
+    if (change > 0) atomicMax(&most, (unsigned long long)__double_as_longlong(change));
+    left = leave<ND, SECOND>(e, tau, stencil, r, changed);
+    if (left) atomicOr(&all, left);
     __syncthreads();
-    leave<ND, SECOND>(e, tau, stencil, r, all != 0);
+    left = all;
   }
   if (threadIdx.x) return;
-  *dirty = all != 0 || (SECOND && !(sweep >> ND));
-  if (!all) return;
+  *dirty = left & LEFT ? 1 : 0;
   for (int k = 0; k < 3; k++) {
-    if ((all >> (2 * k) & 1) && at[k] > 0) dirty[-jump[k]] = 1;
-    if ((all >> (2 * k + 1) & 1) && at[k] + 1 < count[k]) dirty[jump[k]] = 1;
+    if (left >> (2 * k) & 1) dirty[-jump[k]] = 1;
+    if (left >> (2 * k + 1) & 1) dirty[jump[k]] = 1;
   }
-  atomicMax(b.change + pos, most);
+  if (most) atomicMax(b.change + pos, most);
 }
 
 /* ---- before, between and after the stages ------------------------------------------------------------- */
@@ -254,7 +253,7 @@ static moho_status settle(const batch &b, const moho_eikonal_source *source, int
 {
   int left = 0;
   for (int64_t n = 0;; n++) {
-    /* tiles stay all of the second stage's first round */
+    /* the second stage's first round has all directions */
     if (!SECOND || n == 0 || n >= 1 << ND || n == niter) MOHO_TRY(pending<ND>(b, reach, st, &left));
     if (!left || n == niter) {
       *sweeps = left ? -1 : n;
@@ -339,7 +338,7 @@ static moho_status cuda_eikonal_solve(moho_lane *on, const moho_eikonal_run *r, 
   const int64_t most = at_once(&r->g, r->n);
   void *const out[5] = { r->time, r->tau, r->grad[0], r->grad[1], r->grad[2] };
   batch b = {};
-  b.g = r->g, b.tiles = eik_cut(&r->g), b.nodes = nodes_of(&r->g);
+  b.g = r->g, b.tiles = eik_units(&r->g), b.nodes = nodes_of(&r->g);
   b.slowest2 = r->slowest2, b.slow2 = r->slow2;
   b.tol[0] = eik_rough(r->tol), b.tol[1] = r->tol;
   for (int k = 0; k < 3; k++) b.ih[k] = 1 / r->g.d[k];

@@ -6,7 +6,7 @@
 #include <cuda_pipeline_primitives.h>
 #include "eikonal_formula.h"
 
-enum { HALO = EIK_REACH, TODO = 1 << 15 };     /* TODO: beside a node's stencil, it is to be computed */
+enum { HALO = EIK_REACH, TODO = 1 << 15, LEFT = 64 };     /* TODO: beside a node's stencil, it is to be computed; LEFT: a tile has such */
 
 /* A batch, by value to kernels. */
 struct batch {
@@ -102,12 +102,13 @@ template <int ND> __device__ static extent extent_of(const batch &b, const int64
   return e;
 }
 
-/* Which nodes of the tile are to be computed, and, with SECOND, their stencils; whether this sweep computes any. */
-template <int ND, bool SECOND> __device__ static bool bring_flags(const extent &e, const uint16_t *stencil, int64_t sweep, room<ND, SECOND> &r)
+/* Which nodes of the tile are to be computed, and, with SECOND, their stencils; whether this sweep computes any, *left: whether another one does. */
+template <int ND, bool SECOND>
+__device__ static bool bring_flags(const extent &e, const uint16_t *stencil, int64_t sweep, room<ND, SECOND> &r, int *left)
 {
   using S = shape<ND>;
   uint16_t v[S::INNER];
-  bool any = false;
+  bool any = false, ever = false;
 #pragma unroll
   for (int i = 0; i < S::INNER; i++) {
     const node k = inner<ND>(i);
@@ -119,9 +120,11 @@ template <int ND, bool SECOND> __device__ static bool bring_flags(const extent &
     const bool todo = v[i] & TODO;
     r.todo[at] = todo;
     if (SECOND) r.stencil[at] = (uint16_t)bits;
-    any = any || (todo && !(SECOND && EIK_AGAINST(ND, bits, sweep)));
+    any = any || (todo && !(SECOND && EIK_AGAINST(ND, bits, sweep))), ever = ever || todo;
   }
-  return __syncthreads_or(any);
+  if (__syncthreads_or(any)) return true;
+  *left = SECOND && __syncthreads_or(ever) ? LEFT : 0;
+  return false;
 }
 
 /* All else, on its way side by side. Nodes outside the grid are unset. */
@@ -157,26 +160,32 @@ template <int ND, bool SECOND> __device__ static void bring(const batch &b, cons
   __syncthreads();
 }
 
-/* The tile back, and nodes around it told. Tiles that are swept at the same time may tell the same one, by the same bits. */
-template <int ND, bool SECOND> __device__ static void leave(const extent &e, double *tau, uint16_t *stencil, const room<ND, SECOND> &r, bool changed)
+/* The tile back, and nodes around it told. Tiles that are swept at the same time may tell the same one, by the same bits. Of the thread's nodes: bit 2 i
+   (2 i + 1), the neighbour towards lower (higher) indices along axis i is told; LEFT. */
+template <int ND, bool SECOND> __device__ static int leave(const extent &e, double *tau, uint16_t *stencil, const room<ND, SECOND> &r, bool changed)
 {
   using S = shape<ND>;
+  int all = 0;
   auto bits = [&](int at) { return (uint16_t)((SECOND ? r.stencil[at] : 0) | (r.todo[at] ? TODO : 0)); };
 #pragma unroll 4
   for (int i = 0; i < S::INNER; i++) {
     const node k = inner<ND>(i);
     const int at = in_room<ND>(k);
     if (!in_grid(e, k)) continue;
+    if (r.todo[at]) all |= LEFT;
     stencil[place(e, k)] = bits(at);
     if (changed) tau[place(e, k)] = r.tau[at];
   }
-  if (!changed) return;
+  if (!changed) return all;
 #pragma unroll 4
   for (int i = 0; i < S::OUTER; i++) {
     const node k = outer<ND>(i);
     const int at = in_room<ND>(k);
-    if (r.todo[at] && in_grid(e, k)) stencil[place(e, k)] = bits(at);
+    if (!r.todo[at] || !in_grid(e, k)) continue;
+    stencil[place(e, k)] = bits(at);
+    all |= k.y < 0 ? 1 : k.y >= S::Y ? 2 : k.x < 0 ? 4 : k.x >= S::X ? 8 : k.z < 0 ? 16 : 32;
   }
+  return all;
 }
 
 /* Tells the neighbours that can come earlier by a node's new time: as mark_later of the CPU. */
@@ -221,15 +230,15 @@ template <int ND> __device__ static void mark_children(int children, uint8_t *to
     }
 }
 
-/* As in sweep_tile of the CPU: what changed, in bits, and by how much. */
+/* As in sweep_tile of the CPU: whether any of the thread's nodes changed, and by how much. */
 template <int ND, bool SECOND>
-__device__ static int sweep_tile(const batch &b, const moho_eikonal_source &src, int64_t sweep, const extent &e, room<ND, SECOND> &r, double *change)
+__device__ static bool sweep_tile(const batch &b, const moho_eikonal_source &src, int64_t sweep, const extent &e, room<ND, SECOND> &r, double *change)
 {
   using S = shape<ND>;
   const int64_t step[3] = { S::H * S::W, S::W, 1 };
   const double scale = 1 / (src.slow * src.slow), least = sqrt(b.slowest2 * scale), tol = b.tol[SECOND];
   const int back = eik_backward(sweep, 2);
-  int zlo = S::Z, zhi = -1;
+  bool any = false;
   double by = 0, of = 1;                /* the largest change is by / of                     */
   const int j = threadIdx.x / S::X, k = threadIdx.x % S::X;          /* of the line, in the order of the sweep */
   const bool mine = j < e.hi[0] && k < e.hi[1];
@@ -277,19 +286,15 @@ __device__ static int sweep_tile(const batch &b, const moho_eikonal_source &src,
           if (SECOND) mark_children<ND>(children, r.todo + p, step);
           else mark_later<ND>(b.g.d, at, now, r.tau + p, r.todo + p, step);
           if (differs * of > by * now) by = differs, of = now;
-          zlo = min(zlo, kz), zhi = max(zhi, kz);
+          any = true;
         }
       }
     }
     if (S::LINES > 32) __syncthreads();
     else __syncwarp();
   }
-  if (zhi < 0) return 0;
   *change = by / of;
-  int changed = 64;
-  if (ND == 3) changed |= (ky < HALO ? 1 : 0) | (ky >= e.hi[0] - HALO ? 2 : 0);
-  changed |= (kx < HALO ? 4 : 0) | (kx >= e.hi[1] - HALO ? 8 : 0);
-  return changed | (zlo < HALO ? 16 : 0) | (zhi >= e.hi[2] - HALO ? 32 : 0);
+  return any;
 }
 
 #endif

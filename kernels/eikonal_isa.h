@@ -23,14 +23,15 @@ enum { LANES = 2 };
 
 typedef double eik_num __attribute__((vector_size(8 * LANES)));
 typedef int64_t eik_bits __attribute__((vector_size(8 * LANES)));         /* stencils of nodes */
+typedef uint16_t eik_flags __attribute__((vector_size(2 * LANES)));       /* the same as memory has them */
 typedef double eik_num_near __attribute__((vector_size(8 * LANES), aligned(8)));   /* anywhere in memory */
-typedef int64_t eik_bits_near __attribute__((vector_size(8 * LANES), aligned(8)));
+typedef uint16_t eik_flags_near __attribute__((vector_size(2 * LANES), aligned(2)));
 
 MOHO_FORMULA eik_num eik_all(double v) { return v - (eik_num){ 0 }; }
 MOHO_FORMULA eik_num eik_get(const double *p) { return *(const eik_num_near *)p; }
 MOHO_FORMULA void eik_put(double *p, eik_num v) { *(eik_num_near *)p = v; }
-MOHO_FORMULA eik_bits eik_get_bits(const int64_t *p) { return *(const eik_bits_near *)p; }
-MOHO_FORMULA void eik_put_bits(int64_t *p, eik_bits v) { *(eik_bits_near *)p = v; }
+MOHO_FORMULA eik_flags eik_get_flags(const uint16_t *p) { return *(const eik_flags_near *)p; }
+MOHO_FORMULA void eik_put_flags(uint16_t *p, eik_flags v) { *(eik_flags_near *)p = v; }
 MOHO_FORMULA eik_num eik_abs(eik_num a) { return (eik_num)((eik_bits)a & INT64_MAX); }
 
 /* eik_is: what comparing gives, a bit or all bits of a lane; eik_mask: a bit for each lane. */
@@ -95,7 +96,7 @@ MOHO_FORMULA eik_num eik_spread(const double *p, int64_t step)
   return v;
 }
 
-/* Stencils next to each other, as the grid has them. */
+/* Stencils next to each other. */
 MOHO_FORMULA eik_bits eik_widen(const uint16_t *p)
 {
 #if defined EIK_AVX512
@@ -109,29 +110,36 @@ MOHO_FORMULA eik_bits eik_widen(const uint16_t *p)
 #endif
 }
 
-/* LANES x LANES: rounds of interleaving halves. */
-MOHO_FORMULA void eik_transpose(eik_num r[LANES])
+/* Which of them have of `bits` just `want`. */
+MOHO_FORMULA eik_is eik_match(const uint16_t *p, int bits, int want)
 {
 #if defined EIK_AVX512
-#define FIRSTS (eik_bits){ 0, 8, 1, 9, 2, 10, 3, 11 }
-#elif defined EIK_AVX2
-#define FIRSTS (eik_bits){ 0, 4, 1, 5 }
+  return _mm_cmpeq_epi16_mask(_mm_and_si128(_mm_loadu_si128((const __m128i *)p), _mm_set1_epi16((short)bits)), _mm_set1_epi16((short)want));
 #else
-#define FIRSTS (eik_bits){ 0, 2 }
+  return (eik_widen(p) & bits) == want;
 #endif
-#pragma GCC unroll 8
-  for (int round = 1; round < LANES; round *= 2) {
-    eik_num t[LANES];
-#pragma GCC unroll 8
-    for (int l = 0; l < LANES / 2; l++) {
-      t[2 * l] = __builtin_shuffle(r[l], r[l + LANES / 2], FIRSTS);
-      t[2 * l + 1] = __builtin_shuffle(r[l], r[l + LANES / 2], FIRSTS + LANES / 2);
-    }
-#pragma GCC unroll 8
-    for (int l = 0; l < LANES; l++) r[l] = t[l];
-  }
-#undef FIRSTS
 }
+
+/* LANES x LANES numbers or flags: rounds of interleaving halves. */
+#if defined EIK_AVX512
+#define FIRSTS 0, 8, 1, 9, 2, 10, 3, 11
+#elif defined EIK_AVX2
+#define FIRSTS 0, 4, 1, 5
+#else
+#define FIRSTS 0, 2
+#endif
+#define EIK_TRANSPOSE(r, type, index)                                                          \
+  _Pragma("GCC unroll 8")                                                                      \
+  for (int round = 1; round < LANES; round *= 2) {                                             \
+    type half[LANES];                                                                          \
+    _Pragma("GCC unroll 8")                                                                    \
+    for (int l = 0; l < LANES / 2; l++) {                                                      \
+      half[2 * l] = __builtin_shuffle(r[l], r[l + LANES / 2], (index){ FIRSTS });              \
+      half[2 * l + 1] = __builtin_shuffle(r[l], r[l + LANES / 2], (index){ FIRSTS } + LANES / 2); \
+    }                                                                                          \
+    _Pragma("GCC unroll 8")                                                                    \
+    for (int l = 0; l < LANES; l++) r[l] = half[l];                                            \
+  }
 
 /* 0, 1, 2 ... */
 MOHO_FORMULA eik_num eik_ramp(void)

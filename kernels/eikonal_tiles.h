@@ -20,10 +20,9 @@ typedef struct eik_tiles {
   int64_t size[3], count[3], n;
 } eik_tiles;
 
-static inline eik_tiles eik_cut(const moho_eikonal_grid *g)
+static inline eik_tiles eik_cut(const moho_eikonal_grid *g, const int64_t size[3])
 {
-  eik_tiles t = { { 1, MOHO_EIKONAL_X2, MOHO_EIKONAL_Z2 }, { 0 }, 1 };
-  if (g->nd == 3) t.size[0] = MOHO_EIKONAL_Y3, t.size[1] = MOHO_EIKONAL_X3, t.size[2] = MOHO_EIKONAL_Z3;
+  eik_tiles t = { { size[0], size[1], size[2] }, { 0 }, 1 };
   for (int i = 0; i < 3; i++) {
     t.count[i] = (g->n[i] + t.size[i] - 1) / t.size[i];
     t.n *= t.count[i];
@@ -31,7 +30,14 @@ static inline eik_tiles eik_cut(const moho_eikonal_grid *g)
   return t;
 }
 
-/* A stage settles windows around the position one after another: the tiles that the nodes within `reach` of those given lie in. The first has
+/* Tiles of the size that windows are made of. */
+static inline eik_tiles eik_units(const moho_eikonal_grid *g)
+{
+  const int64_t flat[3] = { 1, MOHO_EIKONAL_X2, MOHO_EIKONAL_Z2 }, deep[3] = { MOHO_EIKONAL_Y3, MOHO_EIKONAL_X3, MOHO_EIKONAL_Z3 };
+  return eik_cut(g, g->nd == 3 ? deep : flat);
+}
+
+/* A stage settles windows around the position one after another: the units that the nodes within `reach` of those given lie in. The first has
    what sees the given nodes, the last all. Nodes that wait for each other across the source are settled in a small window before the
    rest of the grid hears of it. In the second stage there are such nodes at any distance, the weaker the farther, so its windows
    grow by factors of 2: none passes on what a smaller one could settle. */
@@ -47,7 +53,7 @@ static inline int eik_levels(const moho_eikonal_grid *g, int second)
   return n;
 }
 
-/* First and last of a window's tiles. */
+/* First and last of a window's units. */
 MOHO_FORMULA void eik_window(const moho_eikonal_grid *g, const eik_tiles *t, const moho_eikonal_source *s, int64_t reach, int64_t lo[3], int64_t hi[3])
 {
   for (int k = 0; k < 3; k++) {

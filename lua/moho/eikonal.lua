@@ -15,7 +15,7 @@ return { eikonal = schema.fn{
     { "vel", "array|table|number", need = true, help = "velocity at the nodes (m/s): (nx, nz) or (ny, nx, nz), v(z) with " ..
       "nz values, or a number; above 0" },
     { "srcs", "array|table", need = true, help = "positions (2, n), rows x, z; 3-D (3, n), rows y, x, z; inside the grid (m)" },
-    { "tol", "number", default = 1e-9, help = "swept until no time changes by more than this, relative" },
+    { "tol", "number", default = 1e-8, help = "swept until no time changes by more than this, relative" },
     { "niter", "integer", default = 1000, min = 1, help = "sweeps of a stage's window at most; more are an error" },
     { "tau", "boolean", default = false, help = "info.tau too: T divided by distance / velocity at the position" },
     { "gradients", "boolean", default = false, help = "info.dx, info.dz and in 3-D info.dy too: derivatives of T (s/m), 0 at " ..

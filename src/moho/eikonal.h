@@ -14,7 +14,7 @@ typedef struct moho_eikonal_par {
   const moho_array *vel;                /* a number, one for each z, or (nx, nz), (ny, nx, nz)    */
   const moho_array *srcs;               /* (2, n) rows x, z or (3, n) rows y, x, z, inside the grid */
   moho_dtype type;                      /* of the results: f32 or f64; computed in double anyway  */
-  double tol;                           /* sweep until nothing changes by more, relative; 0: 1e-9 */
+  double tol;                           /* sweep until nothing changes by more, relative; 0: 1e-8 */
   int64_t niter;                        /* sweeps of a stage's window at most; 0: 1000            */
   bool tau, gradients;                  /* these results too                                      */
 } moho_eikonal_par;

@@ -5,7 +5,7 @@
 #include "eikonal.h"
 
 enum { MOHO_EIKONAL_NITER = 1000 };
-#define MOHO_EIKONAL_TOL 1e-9
+#define MOHO_EIKONAL_TOL 1e-8
 
 /* A grid, its velocities and what to sweep for; fields of moho_eikonal_par. */
 typedef struct moho_eikonal_job {
