@@ -266,3 +266,46 @@ describe("tables:", function()
   fails("argument 'table_step': expected 2 or more, got -3", bad{ tables = "coarse", table_step = -3 })
   fails("argument 'table_tol': expected a time above 0, got -1", bad{ tables = "coarse", table_tol = -1 })
 end)
+
+describe("making Kirchhoff tables from travel times", function()
+  local core = require "moho.core"
+  local nx, nz, ns, nr = 131, 97, 23, 37
+  local points = nx * nz
+  local function make(more)
+    local o = with({ x = axis(nx, 0, 9), z = axis(nz, 0, 8), t = axis(170, 0.01, 0.004), wav = { 0.2, 1, -0.4 }, wavcenter = 2, mode = "eikonal",
+      vel = numbers(nz, function(i) return 1500 + 7 * i end), device = "cpu", dtype = "f32" }, more)
+    o.srcs = { numbers(ns, function(i) return 50 * i end), numbers(ns, function(i) return i % 5 end) }
+    o.recs = { numbers(nr, function(i) return 31 * i end), numbers(nr, function(i) return i % 3 end) }
+    moho.mem.trim "cpu"
+    core.mem_peak_reset "cpu"
+    local before, K = moho.mem("cpu").live, moho.kirchhoff(o)
+    return K, moho.mem("cpu").peak - before, moho.mem("cpu").live - before
+  end
+  local threads = moho.threads()
+  -- the solver's work and the model's slowness, and what goes with the operator
+  local beside = points * (8 + 12 * threads) + 2e6
+
+  it("takes the solver's times in double besides full tables, and frees them", function()
+    local K, peak, live = make()
+    local solved = 8 * points * (ns + nr)
+    assert.is_true(peak > solved and peak < solved + live + beside, ("%d, %d of them times"):format(peak, solved))
+    assert.is_true(live > 4 * points * (ns + nr) and live < 6 * points * (ns + nr) + 2e6, live)
+    K:free()
+  end)
+
+  it("takes those of eight positions with coarse ones", function()
+    local K, peak, live = make{ tables = "coarse", table_tol = 1 }
+    assert.is_true(peak < 2 * 8 * points * 8 + live + beside, peak)
+    assert.is_true(live < points * (ns + nr), live)
+    K:free()
+  end)
+
+  it("says what it takes when there is not as much", function()
+    local limit = moho.mem("cpu").live + 4 * points * (ns + nr)
+    moho.mem.limit(limit, "cpu")
+    local ok, message = pcall(make)
+    moho.mem.limit(0, "cpu")
+    assert.is_false(ok)
+    assert.matches("the tables of 23 sources and 37 receivers at 12707 points take [%d.]+ MiB, and while they are made the solver's times 5.8 MiB", message)
+  end)
+end)

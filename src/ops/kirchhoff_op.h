@@ -52,6 +52,8 @@ moho_status moho_kirchhoff_geometry(kirchhoff *k, kirchhoff_making *m);
 moho_status moho_kirchhoff_read_limit(const char *name, const moho_numbers *a, moho_kirchhoff_limit *limit);
 /* ops/kirchhoff_times.c: mode, velocity, tables of times. */
 moho_status moho_kirchhoff_times(kirchhoff *k, kirchhoff_making *m);
+/* Bytes of the solver's times at all points, there while full tables are made. */
+size_t moho_kirchhoff_solved(const kirchhoff *k, const moho_kirchhoff_desc *d);
 /* The solver's task for the operator's grid. */
 void moho_kirchhoff_job(const kirchhoff *k, const kirchhoff_making *m, moho_eikonal_job *job);
 /* (sides, nodes): times; their slopes along y, x, z, NULL without weights; the user's amplitudes, or NULL. */

@@ -103,6 +103,11 @@ void moho_kirchhoff_job(const kirchhoff *k, const kirchhoff_making *m, moho_eiko
   memcpy(job->g.n, d->n, sizeof d->n), memcpy(job->g.o, d->o, sizeof d->o), memcpy(job->g.d, d->d, sizeof d->d);
 }
 
+size_t moho_kirchhoff_solved(const kirchhoff *k, const moho_kirchhoff_desc *d)
+{
+  return (size_t)(d->shared ? d->ns : d->ns + d->nr) * (size_t)k->ni * sizeof(double);
+}
+
 /* In double, whatever the operator's type: the kernels round once, and angles are differences of these. */
 static moho_status make_tables(const kirchhoff *k, kirchhoff_making *m)
 {

@@ -36,8 +36,11 @@ static moho_status kirchhoff_init(moho_op *op)
     const char *less = m.d.mode == MOHO_KIRCHHOFF_BYOT && m.d.tables == MOHO_KIRCHHOFF_FULL ? "; tables = \"coarse\" take about a sixteenth of it in 2-D"
                        : m.d.mode == MOHO_KIRCHHOFF_ANALYTIC && m.d.tables == MOHO_KIRCHHOFF_FULL ? "; tables = \"none\" takes nothing" : "";
     m.d.dynamic = k->dynamic, m.d.angle.on |= k->angleaperture.n > 0;
-    st = moho_fail_more(st, "the tables of %" PRId64 " sources and %" PRId64 " receivers at %" PRId64 " points take %.1f MiB%s", m.d.ns, m.d.nr, k->ni,
-                        (double)kernels(op)->predict(op->dom_ctx, &m.d) / (1 << 20), less);
+    char before[80] = "";
+    if (m.eikonal && m.d.tables == MOHO_KIRCHHOFF_FULL)
+      snprintf(before, sizeof before, ", and while they are made the solver's times %.1f MiB", (double)moho_kirchhoff_solved(k, &m.d) / (1 << 20));
+    st = moho_fail_more(st, "the tables of %" PRId64 " sources and %" PRId64 " receivers at %" PRId64 " points take %.1f MiB%s%s", m.d.ns, m.d.nr, k->ni,
+                        (double)kernels(op)->predict(op->dom_ctx, &m.d) / (1 << 20), before, less);
   }
   moho_array_unref(m.src), moho_array_unref(m.rec);
   if (st) moho_array_unref(m.isrc), moho_array_unref(m.irec);
