@@ -401,7 +401,6 @@ static moho_status cpu_kirchhoff_look(const moho_kirchhoff *k, moho_lane *on, mo
 }
 
 const struct moho_kirchhoff_kernels moho_cpu_kirchhoff = {
-    .fresh = true,
     .make = cpu_kirchhoff_make,
     .part = cpu_kirchhoff_part,
     .predict = cpu_kirchhoff_predict,

@@ -76,14 +76,14 @@ typedef struct moho_kirchhoff moho_kirchhoff;   /* tables and what goes with the
 typedef enum moho_kirchhoff_look { MOHO_KIRCHHOFF_TIMES, MOHO_KIRCHHOFF_LEGS } moho_kirchhoff_look;
 
 struct moho_kirchhoff_kernels {
-  bool fresh;                           /* has coarse tables, and none                             */
   moho_status (*make)(moho_ctx *c, const moho_kirchhoff_desc *d, moho_kirchhoff **plan);
   /* Other traces over the tables of `whole`, which must outlive it; whole may be such a part itself. */
   moho_status (*part)(const moho_kirchhoff *whole, int64_t ntraces, const int64_t *isrc, const int64_t *irec,
                       moho_kirchhoff **plan);
   void (*free)(moho_kirchhoff *plan);
-  size_t (*predict)(const moho_ctx *c, const moho_kirchhoff_desc *d);   /* table_bytes, before it is made; NULL: unknown */
-  size_t (*table_bytes)(const moho_kirchhoff *plan);      /* 0: times are computed on the fly      */
+  size_t (*predict)(const moho_ctx *c, const moho_kirchhoff_desc *d);   /* table_bytes, before it is made */
+  size_t (*table_bytes)(const moho_kirchhoff *plan);      /* of tables and what goes with them     */
+  size_t (*room_bytes)(const moho_kirchhoff *plan);       /* of the work memory, where rows made as they are needed share it; NULL: next to nothing */
   int64_t (*ld)(const moho_kirchhoff *plan);              /* elements of a padded row of data      */
   size_t (*work)(const moho_kirchhoff *plan, moho_dir dir);
   /* y[trace, k] (+)= alpha s[trace, k - shift], rows `ldy` apart; nothing is written behind sample nt-1. */

@@ -16,6 +16,7 @@ moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host, void **p
     return moho_fail(MOHO_ENOMEM, "too many parts in a Kirchhoff plan");
   MOHO_TRY(moho_block_new(k->ctx, bytes ? bytes : 1, &k->blk[k->nblk]));
   *p = k->blk[k->nblk++]->p;
+  k->table_bytes += bytes;
   return host && bytes ? cuda_upload(k->ctx, kc_stream(k), *p, host, bytes) : MOHO_OK;
 }
 
@@ -70,6 +71,10 @@ static void geometry(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
     table_of(d->trav[i], &g->trav[i], g->stride[i], &g->wide[i]);
     table_of(d->amp[i], &g->amp[i], g->amp_stride[i], &g->amp_wide[i]);
   }
+  g->tables = d->tables, g->single = d->type == MOHO_F32, g->own_amp = d->nodes.own_amp;
+  g->step = (int)d->nodes.step;
+  for (int i = 0; i < 3; i++) g->node[i] = (int)d->nodes.n[i];
+  g->per = 1 / d->dt, g->late = g->half / d->dt;
   k->parts = kir_parts(d->dynamic, d->three, d->angle.on);
   k->type = d->type;
   k->ni = d->n[0] * d->n[1] * d->n[2];
@@ -146,19 +151,31 @@ static moho_status positions(moho_kirchhoff *k, const moho_kirchhoff_desc *d, do
   return kc_block(k, (size_t)(d->nvel ? d->nvel : 1) * sizeof(double), d->nvel ? d->vel : &none, (void **)&g->vel);
 }
 
+/* A step along z, in m. */
+static double step_down(const moho_kirchhoff_desc *d)
+{
+  return d->mode == MOHO_KIRCHHOFF_TIME && d->vel ? d->d[2] * d->vel[d->nvel / 2] / 2 : d->d[2];
+}
+
+/* Coarse tables. */
+static moho_status nodes(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
+{
+  if (d->tables != MOHO_KIRCHHOFF_COARSE) return MOHO_OK;
+  size_t n = (size_t)(1 + k->parts) * (size_t)d->nodes.size * (size_t)k->geo.nside;
+  return kc_block(k, n * moho_dtype_size(k->type), d->nodes.tables, (void **)&k->geo.nodes);
+}
+
 /* Which kernels can be fast, tiles and panels. */
 static moho_status choose(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
 {
   kc_geo *g = &k->geo;
   int major = 0, room = 0, highest = 0;
   bool bad = false;
-  double dz = d->d[2];
   CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, k->ctx->ordinal));
   CUDA_TRY(cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, k->ctx->ordinal));
-  if (d->mode == MOHO_KIRCHHOFF_TIME) dz *= d->vel[d->nvel / 2] / 2;
-  kc_shape_tiles(k, dz);
+  kc_shape_tiles(k, step_down(d));
   MOHO_TRY(kc_block(k, 2 * sizeof(int), NULL, (void **)&k->scratch));
-  MOHO_TRY(kc_farthest(k));
+  MOHO_TRY(kc_farthest(k, d));
   MOHO_TRY(kc_block(k, sizeof *g, g, (void **)&k->dgeo));
   MOHO_TRY(kc_block(k, (size_t)k->tile.n * (size_t)g->nside * sizeof(kc_span), NULL, (void **)&k->tile_span));
   MOHO_TRY(kc_spans(k, &k->tile, true, k->tile_span, &highest, &bad));
@@ -180,6 +197,7 @@ static moho_status fill(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double 
   MOHO_TRY(limits(d));
   geometry(k, d);
   MOHO_TRY(positions(k, d, host));
+  MOHO_TRY(nodes(k, d));
   if (!k->ntraces || !k->ni) return MOHO_OK;
   try {
     if (!k->full) MOHO_TRY(kc_make_list(k, d));
@@ -211,14 +229,43 @@ static moho_status cuda_kirchhoff_make(moho_ctx *c, const moho_kirchhoff_desc *d
   return st;
 }
 
+/* What a plan takes: tables, which panels and points outside the image make somewhat larger, and what is known of boxes. With
+   the largest windows, or none that fit, the plain kernels take more. */
+static size_t cuda_kirchhoff_predict(const moho_ctx *c, const moho_kirchhoff_desc *d)
+{
+  moho_kirchhoff k = {};
+  (void)c;
+  geometry(&k, d);
+  kc_shape_tiles(&k, step_down(d));
+  const bool fast = d->type == MOHO_F32 && k.parts < 3;
+  const size_t sides = (size_t)k.geo.nside, tiles = (size_t)k.tile.n, unit = moho_dtype_size(d->type), parts = (size_t)k.parts;
+  const size_t entry = (fast ? 4 : 8) + parts * unit, points = (size_t)k.ni, both = (size_t)(k.geo.ns + k.geo.nr);
+  size_t boxes = tiles * sides * sizeof(kc_span);
+  if (parts) boxes += tiles * sides * sizeof *k.lit + points * sizeof(double);
+  if (parts && fast) boxes += points / KC_LANES * sides + (k.full ? tiles * both * sizeof(int) : 0);
+  if (!k.full) boxes += (size_t)k.ntraces * (2 * sizeof(int) + sizeof(int64_t) + 10 * sizeof(int));
+  if (d->tables == MOHO_KIRCHHOFF_NONE) return boxes;
+  if (d->tables == MOHO_KIRCHHOFF_COARSE) return boxes + (1 + parts) * unit * sides * (size_t)d->nodes.size;
+  return boxes + sides * entry * (tiles * KC_TILE + (fast ? points : tiles * KC_TILE));
+}
+
 static size_t cuda_kirchhoff_table_bytes(const moho_kirchhoff *k) { return k->table_bytes; }
+
+static size_t cuda_kirchhoff_room_bytes(const moho_kirchhoff *k)
+{
+  if (!k->ntraces || !k->ni) return 0;
+  size_t a = kc_room(k, MOHO_FWD), b = kc_room(k, MOHO_ADJ);
+  return a > b ? a : b;
+}
+
 static int64_t cuda_kirchhoff_ld(const moho_kirchhoff *k) { return k->ld; }
 
 static size_t cuda_kirchhoff_work(const moho_kirchhoff *k, moho_dir dir)
 {
   if (!k->ntraces || !k->ni) return 0;
-  if (dir == MOHO_FWD) return k->fast_forward ? kc_forward_work(k) : kc_plain_work(k, dir);
-  return k->fast_adjoint ? kc_adjoint_work(k) : kc_plain_work(k, dir);
+  size_t room = kc_room(k, dir);
+  if (dir == MOHO_FWD) return room + (k->fast_forward ? kc_forward_work(k) : kc_plain_work(k, dir));
+  return room + (k->fast_adjoint ? kc_adjoint_work(k) : kc_plain_work(k, dir));
 }
 
 static moho_status cuda_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on, const void *m, double alpha, bool add,
@@ -232,8 +279,9 @@ static moho_status cuda_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on
     if (!add) CUDA_TRY(cudaMemset2DAsync(y, (size_t)ldy * size, 0, (size_t)k->nt * size, (size_t)k->ntraces, st));
     return MOHO_OK;
   }
-  if (!k->fast_forward) return kc_plain_forward(k, st, m, alpha, add, shift, y, ldy, work);
-  return kc_forward(k, st, (const float *)m, alpha, add, shift, (float *)y, ldy, work);
+  void *rest = (char *)work + kc_room(k, MOHO_FWD);
+  if (!k->fast_forward) return kc_plain_forward(k, st, m, alpha, add, shift, y, ldy, work, rest);
+  return kc_forward(k, st, (const float *)m, alpha, add, shift, (float *)y, ldy, work, rest);
 }
 
 static moho_status cuda_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on, const void *d, int64_t shift,
@@ -246,18 +294,18 @@ static moho_status cuda_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on
     if (!add) CUDA_TRY(cudaMemsetAsync(m, 0, (size_t)k->ni * moho_dtype_size(k->type), st));
     return MOHO_OK;
   }
-  if (!k->fast_adjoint) return kc_plain_adjoint(k, st, d, shift, rows, alpha, add, m, work);
-  return kc_adjoint(k, st, (const float *)d, shift, (const float *)rows, alpha, add, (float *)m, work);
+  void *rest = (char *)work + kc_room(k, MOHO_ADJ);
+  if (!k->fast_adjoint) return kc_plain_adjoint(k, st, d, shift, rows, alpha, add, m, work, rest);
+  return kc_adjoint(k, st, (const float *)d, shift, (const float *)rows, alpha, add, (float *)m, work, rest);
 }
 
 static moho_status cuda_kirchhoff_illumination(const moho_kirchhoff *k, moho_lane *on, const double *e, void *m,
                                                void *work)
 {
-  (void)work;
   cudaStream_t st = (cudaStream_t)on->stream;
   CUDA_TRY(cudaSetDevice(k->ctx->ordinal));
   if (!k->ni) return MOHO_OK;
-  if (k->ntraces) return kc_illumination(k, st, e, m);
+  if (k->ntraces) return kc_illumination(k, st, e, m, work);
   CUDA_TRY(cudaMemsetAsync(m, 0, (size_t)k->ni * moho_dtype_size(k->type), st));
   return MOHO_OK;
 }
@@ -271,12 +319,12 @@ static moho_status cuda_kirchhoff_look(const moho_kirchhoff *k, moho_lane *on, m
 
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
 const struct moho_kirchhoff_kernels moho_cuda_kirchhoff = {
-    .fresh = false,
     .make = cuda_kirchhoff_make,
     .part = kc_part,
     .free = cuda_kirchhoff_free,
-    .predict = NULL,
+    .predict = cuda_kirchhoff_predict,
     .table_bytes = cuda_kirchhoff_table_bytes,
+    .room_bytes = cuda_kirchhoff_room_bytes,
     .ld = cuda_kirchhoff_ld,
     .work = cuda_kirchhoff_work,
     .forward = cuda_kirchhoff_forward,

@@ -55,7 +55,21 @@ typedef struct kc_geo {
   int64_t amp_stride[2][2];
   bool amp_wide[2];
   const double *cell;                   /* (2, nside): cells along y and x, for offsets      */
+  moho_kirchhoff_tables tables;
+  int step, node[3];                    /* coarse: nodes along y, x, z                       */
+  const void *nodes;                    /* [number][node][side]                              */
+  bool single, own_amp;                 /* of floats; legs have the user's amplitudes        */
+  double per, late;                     /* samples of a second, and of `half`                */
 } kc_geo;
+
+/* Rows of tables that are there: of boxes first .. first + n - 1. The adjoint's are of tiles, the forward's of panels or,
+   of the plain kernels, tiles. */
+typedef struct kc_table_rows {
+  int first, n;
+  void *times, *legs;
+  cudaStream_t st;                      /* on which they are                                 */
+  int turn;                             /* which of the rooms they are in                    */
+} kc_table_rows;
 
 /* The image cut into equal boxes: tiles (sizes powers of two, points in patches) or panels (points in C order). */
 typedef struct kc_boxes {
@@ -82,6 +96,7 @@ typedef struct kc_list {
   int ngroup;                           /* adjoint: groups of KC_SLOTS sources               */
   int64_t nitem, *first;                /* host and device: first item of each group, and the end */
   int64_t *dfirst, *pid;                /* device: pid of a group's first trace              */
+  int *side, nside;                     /* device, where rows are made as they are needed: the sides of all traces */
   int64_t *hpid;                        /* host: the same, and the end                       */
   int *a;                               /* [group][KC_SLOTS] sources                         */
   int *b, *at;                          /* [item] receiver; [item][KC_SLOTS] trace - pid of the group, -1 none */
@@ -102,13 +117,13 @@ struct moho_kirchhoff {
   moho_block *blk[48];
   size_t table_bytes;
   int *scratch;                         /* two numbers, while the plan is made               */
-  /* plain kernels */
-  int64_t *table64;                     /* adjoint: [side][tile][KC_TILE]                    */
-  int64_t *table64_pairs;               /* forward: [tile][KC_TILE/2][side][2]               */
+  /* Tables, by direction. Fast adjoint: uint32_t [side][tile][KC_TILE], forward [panel][point/4][side][4]; plain adjoint:
+     int64_t [side][tile][KC_TILE], forward [tile][KC_TILE/2][side][2]. Legs: adjoint [part][side][tile][point], fast
+     forward [panel][point/4][part][side][4], plain [tile][point][part][side]. NULL: made as they are needed. */
+  void *times[2], *legs[2];
   kc_list list;
   int plain_slices, plain_rows;
   int parts;                            /* numbers of a leg's weight, 0 to 3                 */
-  void *legs[2];                        /* by direction: forward [tile][point][part][side], adjoint [part][side][tile][point] */
   uint16_t *lit;                        /* [tile][side]: the patches where a leg has weight  */
   double *bound;                        /* [tile][point]: of the weights of pairs            */
   kc_half *half;                        /* limits: [side]                                    */
@@ -116,7 +131,6 @@ struct moho_kirchhoff {
   kc_mend *mend;                        /* limits: by point,                                 */
   int64_t *mend_first;                  /* [tile][KC_TILE] and the end                       */
   /* adjoint */
-  uint32_t *tile_rel;                   /* [side][tile][KC_TILE]                             */
   kc_span *tile_span;                   /* [tile][side]                                      */
   int window;                           /* samples: KC_PAIRS or a half or a quarter; 0: none is enough */
   kc_lit tile_sides;                    /* full: those with weight                           */
@@ -128,12 +142,10 @@ struct moho_kirchhoff {
   int adj_slices, adj_chunk, adj_groups;   /* groups: of the plain kernel too                */
   int64_t pitch;
   /* forward */
-  uint32_t *panel_rel;                  /* [panel][point/4][side][4]                         */
   kc_span *panel_span;                  /* [panel][side]                                     */
   float *offset_weights[2];             /* fast, 2-D: forward [row][cells], adjoint [cells][row] */
   struct kc_box *panel_box;             /* limits: [panel][32 points], and behind them [panel] */
   struct kc_spot *panel_spot;           /* limits: [panel][point]                            */
-  float *panel_legs;                    /* [panel][point/4][part][side][4]                   */
   double *panel_bound;                  /* [panel][point]                                    */
   uint8_t *chunk_lit;                   /* [panel][chunk][side]: the fours of points where a leg has weight */
   int *panel_lit;                       /* [panel][side]: how many chunks have any           */
@@ -153,6 +165,7 @@ static inline cudaStream_t kc_stream(const moho_kirchhoff *k)
   return c->nlanes && c->lane[0] ? (cudaStream_t)c->lane[0]->stream : NULL;
 }
 
+static inline bool kc_afresh(const moho_kirchhoff *k) { return k->geo.tables != MOHO_KIRCHHOFF_FULL; }
 static inline int kc_frac(const moho_kirchhoff *k) { return k->type == MOHO_F32 ? KC_FRAC : KC_FRAC64; }
 /* In the adjoint's tables: above all times of a tile where some have none (`window` sees to that). */
 static inline uint32_t kc_no_time(const moho_kirchhoff *k) { return (k->window == KC_PAIRS / 4 ? 128u : 194u) << KC_FRAC; }
@@ -213,39 +226,6 @@ __device__ __forceinline__ double kc_deep(const kc_geo &g, const int at[3])
   return fmax(__dmul_rn(__dmul_rn(v, kc_coordinate(g, 2, at[2])), 0.5), __dmul_rn(__dmul_rn(v, g.d[2]), 0.5));
 }
 
-/* The time of a side at a point, in units of 2^-frac sample; false: none. Times that are behind the record whatever is
- * added are all the same, so that they widen no window; much larger ones of a user's table are its mark for points that
- * are not reached. */
-__device__ __forceinline__ bool kc_time(const kc_geo &g, int side, const int at[3], int frac, int64_t *q)
-{
-  double t;
-  if (g.mode == MOHO_KIRCHHOFF_BYOT) {
-    int k = g.roff && side >= g.ns;
-    int64_t e = kc_index(g, at) * g.stride[k][0] + (side - (k ? g.roff : 0)) * g.stride[k][1];
-    t = g.wide[k] ? ((const double *)g.trav[k])[e] : (double)((const float *)g.trav[k])[e];
-  } else {
-    double y = __dsub_rn(kc_coordinate(g, 0, at[0]), g.pos[side]),
-           x = __dsub_rn(kc_coordinate(g, 1, at[1]), g.pos[g.nside + side]);
-    double z = kc_coordinate(g, 2, at[2]), v = kc_velocity(g, at);
-    double across = __dadd_rn(__dmul_rn(y, y), __dmul_rn(x, x));
-    if (g.mode == MOHO_KIRCHHOFF_TIME) {
-      z = __dmul_rn(z, 0.5);
-      t = __dsqrt_rn(__dadd_rn(__dmul_rn(z, z), __ddiv_rn(across, __dmul_rn(v, v))));
-    } else {
-      z = __dsub_rn(z, g.pos[2 * (int64_t)g.nside + side]);
-      t = __ddiv_rn(__dsqrt_rn(__dadd_rn(across, __dmul_rn(z, z))), v);
-    }
-  }
-  double u = __ddiv_rn(__dsub_rn(t, g.half), g.dt);
-  if (u > g.far) {
-    if (g.mode == MOHO_KIRCHHOFF_BYOT && u > g.far + KC_MARK) return false;
-    u = g.far;
-  }
-  if (!(fabs(u) < (double)(frac == KC_FRAC ? 1 << 28 : 1 << 20) * (frac == KC_FRAC ? 1 : 2))) return false;
-  *q = __double2ll_rn(__dmul_rn(u, (double)(1ll << frac)));
-  return true;
-}
-
 /* Where a point is, for the limits: z is its depth, in time mode v t / 2; its row along z, from 1. */
 typedef struct kc_place { double y, x, z, row; } kc_place;
 
@@ -283,46 +263,55 @@ __device__ __forceinline__ void kc_middle(const kc_geo &g, int s, int r, double 
 moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host,
                      void **p); /* memory of the plan, filled from the host */
 /* kirchhoff_cuda_tables.cu */
-moho_status kc_farthest(moho_kirchhoff *k);
+moho_status kc_farthest(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
 void kc_shape_tiles(moho_kirchhoff *k, double dz);
 moho_status kc_spans(moho_kirchhoff *k, const kc_boxes *b, bool even, kc_span *span, int *highest, bool *bad);
 moho_status kc_tables(moho_kirchhoff *k);
 moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d);
+/* kirchhoff_cuda_fill.cu: tables are kept, or rows of `kc_at_once` boxes made in `room` as they are needed. kc_rows_at gives
+   rows from box `first` on: those of all boxes, or of at most so many. */
+int64_t kc_room_points(const moho_kirchhoff *k);
+int kc_at_once(const moho_kirchhoff *k, const kc_boxes *b);
+size_t kc_room(const moho_kirchhoff *k, moho_dir dir);
+moho_status kc_keep(moho_kirchhoff *k, moho_dir dir);
+moho_status kc_rows_at(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, int first, void *room, kc_table_rows *r);
+moho_status kc_rows_done(const moho_kirchhoff *k, cudaStream_t st, const kc_table_rows *r);   /* st goes on behind both turns */
+moho_status kc_look_afresh(const moho_kirchhoff *k, cudaStream_t st, moho_kirchhoff_look what, int side, double *m);
 /* kirchhoff_cuda_weights.cu */
 moho_status kc_legs(moho_kirchhoff *k);
 moho_status kc_units(moho_kirchhoff *k);
 moho_status kc_offset_table(moho_kirchhoff *k);
 /* kirchhoff_cuda_mend.cu: needs tables and legs. rows: of traces from `first` on in the kernels' order. */
 moho_status kc_make_mends(moho_kirchhoff *k);
-moho_status kc_mend_adjoint(const moho_kirchhoff *k, cudaStream_t st, int64_t first, int64_t rows, const float2 *pairs,
+moho_status kc_mend_adjoint(const moho_kirchhoff *k, cudaStream_t st, const kc_table_rows *r, int64_t first, int64_t rows, const float2 *pairs,
                             const float *last, double *part);
-moho_status kc_mend_forward(const moho_kirchhoff *k, cudaStream_t st, int64_t first, int64_t rows, const float *m,
+moho_status kc_mend_forward(const moho_kirchhoff *k, cudaStream_t st, void *room, int64_t first, int64_t rows, const float *m,
                             const double *unit, bool long_sum, void *sum);
 /* kirchhoff_cuda_part.cu */
 moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t *isrc, const int64_t *irec,
                     moho_kirchhoff **plan);
 moho_status kc_look(const moho_kirchhoff *k, cudaStream_t st, moho_kirchhoff_look what, int side, double *m);
 /* kirchhoff_cuda_illumination.cu */
-moho_status kc_illumination(const moho_kirchhoff *k, cudaStream_t st, const double *e, void *m);
+moho_status kc_illumination(const moho_kirchhoff *k, cudaStream_t st, const double *e, void *m, void *room);
 /* kirchhoff_cuda_plain.cu */
 void kc_plain_plan(moho_kirchhoff *k, int64_t highest);
 size_t kc_plain_work(const moho_kirchhoff *k, moho_dir dir);
 moho_status kc_plain_forward(const moho_kirchhoff *k, cudaStream_t st, const void *m, double alpha, bool add,
-                             int64_t shift, void *y, int64_t ldy, void *work);
+                             int64_t shift, void *y, int64_t ldy, void *room, void *work);
 moho_status kc_plain_adjoint(const moho_kirchhoff *k, cudaStream_t st, const void *d, int64_t shift, void *rows,
-                             double alpha, bool add, void *m, void *work);
+                             double alpha, bool add, void *m, void *room, void *work);
 /* kirchhoff_cuda_adjoint.cu */
 void kc_adjoint_groups(moho_kirchhoff *k);
 void kc_adjoint_plan(moho_kirchhoff *k);
 moho_status kc_adjoint_list(moho_kirchhoff *k);
 size_t kc_adjoint_work(const moho_kirchhoff *k);
 moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *rows,
-                       double alpha, bool add, float *m, void *work);
+                       double alpha, bool add, float *m, void *room, void *work);
 /* kirchhoff_cuda_forward.cu */
 moho_status kc_forward_plan(moho_kirchhoff *k);
 moho_status kc_forward_bound(moho_kirchhoff *k, cudaStream_t st);
 size_t kc_forward_work(const moho_kirchhoff *k);
 moho_status kc_forward(const moho_kirchhoff *k, cudaStream_t st, const float *m, double alpha, bool add, int64_t shift,
-                       float *y, int64_t ldy, void *work);
+                       float *y, int64_t ldy, void *room, void *work);
 
 #endif

@@ -46,9 +46,9 @@ __device__ __forceinline__ window window_of(const adj &a, const sides &v, const 
     if (F::PARTS && !a.lit[(int64_t)tile * a.nside + side_a<F>(a, v, w.g, j)]) q.row = -1;
   } else if (exists_a<F>(a, v, w.g, j)) q.row = (int64_t)(index_a<F>(a, v, w.g, j) - a.g0 * KC_SLOTS) * a.nb + b;
   if (j < F::ROWS) {
-    int64_t row = (int64_t)q.b * a.ntile + tile;
-    q.points = a.rel + row * KC_TILE;
-    if (j > 0) q.points = a.legs + ((int64_t)(j - 1) * a.nside * a.ntile + row) * KC_TILE;
+    int64_t row = row_at(a, q.b, tile);
+    q.points = a.rel + row;
+    if (j > 0) q.points = a.legs + (j - 1) * part_step(a) + row;
   }
   if (q.row < 0) {
     q.from = a.pairs + a.rows * a.pitch, q.zeros = F::WINDOW * 8;
@@ -70,7 +70,7 @@ template <class F> __device__ __forceinline__ void fetch_times(const adj &a, con
   int lane = threadIdx.x & 31;
 #pragma unroll
   for (int k = 0; k < KC_SLOTS / 2; k++) {
-    const uint32_t *rel = a.rel + ((int64_t)side_a<F>(a, v, g, 2 * k + (lane >> 4)) * a.ntile + tile) * KC_TILE;
+    const uint32_t *rel = a.rel + row_at(a, side_a<F>(a, v, g, 2 * k + (lane >> 4)), tile);
     asm volatile("prefetch.global.L1 [%0];" ::"l"(rel + (lane & 15) * 32));
   }
 }
@@ -191,7 +191,7 @@ template <class F> __global__ void __launch_bounds__(F::THREADS, 2) adjoint_kern
   static_assert(sizeof(meta<F>) <= F::META, "the stages are aligned behind it");
   meta<F> *m = (meta<F> *)area;
   uint32_t ring = (shared_of(area) + F::META + 4095) & ~4095u;
-  int tile = (int)(blockIdx.x / a.slices), slice = (int)(blockIdx.x % a.slices);
+  int tile = a.tile0 + (int)(blockIdx.x / a.slices), slice = (int)(blockIdx.x % a.slices);
   if (threadIdx.x == 0) {
     for (int i = 0; i < F::STAGES; i++)
       bar_init(shared_of(&m->full[i]), 1), bar_init(shared_of(&m->empty[i]), KC_CONSUMERS);
@@ -280,11 +280,13 @@ void kc_adjoint_groups(moho_kirchhoff *k)
 }
 
 /* By what fills the waves of blocks of one large device; items: of a tile and a launch. Slices of one tile run together and
-   share its tables in the cache: many are better than what fills one wave. */
+   share its tables in the cache: many are better than what fills one wave. Where rows of a few tiles are there at a time, as
+   many as fill the device with these. */
 static void cut_slices(moho_kirchhoff *k, double items)
 {
   double best = INFINITY;
-  for (int s = 1; s <= 64 && (s == 1 || items / s >= 4); s++) {
+  int least = kc_afresh(k) ? (int)fmin(fmin(330 / kc_at_once(k, &k->tile), items / 4), 63) + 1 : 1;
+  for (int s = least; s <= 64 && (s == least || items / s >= 4); s++) {
     double waves = (double)k->tile.n * s / 264, cost = (waves + 0.5) * (items / s + 9) * (1 + 0.25 / waves);
     if (cost < best) best = cost, k->adj_slices = s;
   }
@@ -362,9 +364,9 @@ static chosen choose(const moho_kirchhoff *k)
 static adj arguments(const moho_kirchhoff *k)
 {
   const kc_geo *g = &k->geo;
-  adj a = {.rel = k->tile_rel,
+  adj a = {.rel = NULL,
            .span = k->tile_span,
-           .legs = (const float *)k->legs[MOHO_ADJ],
+           .legs = NULL,
            .lit = k->lit,
            .order = k->tile_sides.order,
            .count = k->tile_sides.count,
@@ -377,6 +379,8 @@ static adj arguments(const moho_kirchhoff *k)
            .nside = g->nside,
            .nt = g->nt,
            .slices = k->adj_slices,
+           .tile0 = 0,
+           .tiles = 0,
            .na = k->adj_swap ? g->nr : g->ns,
            .nb = k->adj_swap ? g->ns : g->nr,
            .a0 = k->adj_swap ? g->roff : 0,
@@ -457,7 +461,6 @@ moho_status kc_adjoint_list(moho_kirchhoff *k)
   size_t bytes = (size_t)first[n] * sizeof *k->live;
   MOHO_TRY(kc_block(k, bytes, NULL, (void **)&k->live));
   MOHO_TRY(kc_block(k, (n + 1) * sizeof(int64_t), first.data(), (void **)&k->live_first));
-  k->table_bytes += bytes;
   cut_slices(k, (double)first[n] / (double)n);
   return look(k, NULL);
 }
@@ -466,9 +469,10 @@ moho_status kc_adjoint_list(moho_kirchhoff *k)
 
 /* Rows come from d (nt apart, shifted) or, d NULL, from `padded` (ld apart). */
 moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *padded,
-                       double alpha, bool add, float *m, void *work)
+                       double alpha, bool add, float *m, void *room, void *work)
 {
   const kc_geo *g = &k->geo;
+  kc_table_rows r = {};
   float2 *pairs = (float2 *)work;
   layout l = layout_of(k);
   float *last = (float *)((char *)work + l.last);
@@ -487,9 +491,14 @@ moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d,
                                                          (int)k->pitch, d ? k->nt : k->ld, (int)(d ? by : 0),
                                                          d ? d : padded, (float4 *)pairs, last);
     CUDA_LAUNCHED("kirchhoff pairs");
-    c.kernel<<<(unsigned)k->tile.n * (unsigned)a.slices, c.threads, (size_t)c.shared, st>>>(a);
-    CUDA_LAUNCHED("kirchhoff adjoint");
-    MOHO_TRY(kc_mend_adjoint(k, st, first, a.rows, pairs, last, part));
+    for (a.tile0 = 0; a.tile0 < k->tile.n; a.tile0 += r.n) {
+      MOHO_TRY(kc_rows_at(k, st, MOHO_ADJ, a.tile0, room, &r));
+      a.tiles = r.n, a.rel = (const uint32_t *)r.times, a.legs = (const float *)r.legs;
+      c.kernel<<<(unsigned)r.n * (unsigned)a.slices, c.threads, (size_t)c.shared, r.st>>>(a);
+      CUDA_LAUNCHED("kirchhoff adjoint");
+      MOHO_TRY(kc_mend_adjoint(k, r.st, &r, first, a.rows, pairs, last, part));
+    }
+    MOHO_TRY(kc_rows_done(k, st, &r));
     first += a.rows;
   }
   image_kernel<<<KC_GRID((int64_t)k->tile.n * KC_TILE, 256), 256, 0, st>>>(*g, k->tile, a.slices, alpha, add, part, m);

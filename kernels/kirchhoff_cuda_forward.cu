@@ -97,7 +97,7 @@ struct unit_of { int panel, group, lanes, na; };
 
 template <class F> __device__ __forceinline__ unit_of unit_at(const fwd &f, int unit)
 {
-  if (!F::LIT) return { unit / f.lanes / f.groups, unit / f.lanes % f.groups, unit % f.lanes, KC_FWD };
+  if (!F::LIT) return { f.first + unit / f.lanes / f.groups, unit / f.lanes % f.groups, unit % f.lanes, KC_FWD };
   int4 u = f.unit[unit];
   return { u.x, u.y, u.w, u.z };
 }
@@ -215,13 +215,13 @@ static fwd arguments(const moho_kirchhoff *k, char *work)
   bool swap = k->fwd_swap;
   int nb = swap ? g->ns : g->nr;
   fwd f = {};
-  f.rel = (const uint4 *)k->panel_rel, f.span = k->panel_span, f.x = (const int *)(work + l.x),
+  f.span = k->panel_span, f.x = (const int *)(work + l.x),
   f.sc = (const kc_scale *)(work + l.scale);
   f.sum = work + l.sum, f.per = k->panel.per, f.nside = g->nside, f.nt = g->nt;
   f.na = swap ? g->nr : g->ns, f.nb = nb, f.a0 = swap ? g->roff : 0, f.b0 = swap ? 0 : g->roff;
   f.lanes = k->full ? (nb + 31) / 32 : 1, f.src = k->list.src, f.rec = k->list.rec, f.traces = k->ntraces,
   f.roff = g->roff;
-  f.legs = (const float4 *)k->panel_legs, f.lit = k->chunk_lit, f.lit_panel = k->panel_lit;
+  f.lit = k->chunk_lit, f.lit_panel = k->panel_lit;
   f.order = k->panel_sides.order, f.count = k->panel_sides.count;
   f.next = (int *)(work + l.next), f.geo = k->dgeo, f.panel = k->panel, f.box = k->panel_box, f.spot = k->panel_spot;
   if (kc_limited(g)) f.limits = kc_limiting_of(k, MOHO_FWD);
@@ -252,15 +252,18 @@ static chosen choose(const moho_kirchhoff *k, bool long_sum)
   return k->full ? by_parts<false, false>(k, long_sum) : by_parts<true, false>(k, long_sum);
 }
 
-moho_status kc_forward_launch(const moho_kirchhoff *k, cudaStream_t st, char *work, int g, int n, bool long_sum,
-                              int *most)
+/* Groups g .. g + n - 1 in the panels whose rows are there. */
+static moho_status launch(const moho_kirchhoff *k, const kc_table_rows &r, char *work, int g, int n, bool long_sum,
+                          int *most)
 {
   fwd f = arguments(k, work);
   int blocks = 0;
-  f.group0 = g, f.groups = n, f.most = most;
-  f.units = k->panel.n * f.groups * f.lanes;
+  f.rel = (const uint4 *)r.times, f.legs = (const float4 *)r.legs, f.first = r.first;
+  f.group0 = g, f.groups = n, f.most = most, f.next += r.turn;
+  f.units = r.n * f.groups * f.lanes;
   if (k->unit) {
-    const int *first = k->unit_first + g / k->fwd_chunk;
+    const int once = kc_at_once(k, &k->panel), all = (k->panel.n + once - 1) / once;
+    const int *first = k->unit_first + g / k->fwd_chunk * all + r.first / once;
     f.unit = k->unit + first[0], f.units = first[1] - first[0];
     if (!f.units) return MOHO_OK;
   }
@@ -268,13 +271,25 @@ moho_status kc_forward_launch(const moho_kirchhoff *k, cudaStream_t st, char *wo
   CUDA_TRY(cudaFuncSetAttribute(c.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, c.shared));
   CUDA_TRY(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, k->ctx->ordinal));
   if (blocks > f.units) blocks = f.units;
-  c.kernel<<<(unsigned)blocks, WARPS * 32, (size_t)c.shared, st>>>(f);
+  c.kernel<<<(unsigned)blocks, WARPS * 32, (size_t)c.shared, r.st>>>(f);
   CUDA_LAUNCHED("kirchhoff forward");
   return MOHO_OK;
 }
 
+moho_status kc_forward_launch(const moho_kirchhoff *k, cudaStream_t st, void *room, char *work, int g, int n, bool long_sum,
+                              int *most)
+{
+  kc_table_rows r = {};
+  for (int panel = 0; panel < k->panel.n; panel += r.n) {
+    MOHO_TRY(kc_rows_at(k, st, MOHO_FWD, panel, room, &r));
+    if (panel) CUDA_TRY(cudaMemsetAsync(work + kc_forward_layout_of(k).next + r.turn * sizeof(int), 0, sizeof(int), r.st));
+    MOHO_TRY(launch(k, r, work, g, n, long_sum, most));
+  }
+  return kc_rows_done(k, st, &r);
+}
+
 moho_status kc_forward(const moho_kirchhoff *k, cudaStream_t st, const float *m, double alpha, bool add, int64_t shift,
-                       float *y, int64_t ldy, void *work_)
+                       float *y, int64_t ldy, void *room, void *work_)
 {
   char *work = (char *)work_;
   kc_forward_layout l = kc_forward_layout_of(k);
@@ -287,8 +302,8 @@ moho_status kc_forward(const moho_kirchhoff *k, cudaStream_t st, const float *m,
     size_t from = g ? l.next : l.done;    /* the first also clears the counter of kc_prepare */
     CUDA_TRY(cudaMemsetAsync(work + from, 0, l.sum - from + (size_t)(rows * k->nt) * (k->long_sum ? 8 : 4), st));
     if (!g) MOHO_TRY(kc_prepare(k, st, m, k->cell, work));
-    MOHO_TRY(kc_forward_launch(k, st, work, g, n, k->long_sum, NULL));
-    MOHO_TRY(kc_mend_forward(k, st, pid, rows, m, unit, k->long_sum, work + l.sum));
+    MOHO_TRY(kc_forward_launch(k, st, room, work, g, n, k->long_sum, NULL));
+    MOHO_TRY(kc_mend_forward(k, st, room, pid, rows, m, unit, k->long_sum, work + l.sum));
     if (k->long_sum)
       kc_put_rows(st, order, pid, rows, (int)k->nt, shift, alpha, unit, add, (const int64_t *)(work + l.sum), y, ldy);
     else kc_put_rows(st, order, pid, rows, (int)k->nt, shift, alpha, unit, add, (const int *)(work + l.sum), y, ldy);

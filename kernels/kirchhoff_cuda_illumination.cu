@@ -15,6 +15,7 @@ struct light {
   const int64_t *table;                 /* plain times, or                                        */
   const uint32_t *rel;                  /* those of the fast adjoint                              */
   const kc_span *span;
+  int tile0, tiles;                     /* whose rows are there                                   */
   uint32_t none;                        /* from there on: no time                                 */
   const void *legs;
   const uint16_t *lit;
@@ -34,9 +35,9 @@ __global__ void __launch_bounds__(THREADS)
 {
   const kc_geo &g = a.geo;
   const double *next = e + g.nt + 1;
-  int tile = (int)(blockIdx.x / (KC_TILE / THREADS)), at[3], s = 0, r = -1, last = -1;
+  int here = (int)(blockIdx.x / (KC_TILE / THREADS)), tile = a.tile0 + here, at[3], s = 0, r = -1, last = -1;
   int p = (int)(blockIdx.x % (KC_TILE / THREADS)) * THREADS + (int)threadIdx.x;
-  int64_t step = (int64_t)a.tile.n * KC_TILE, first = (int64_t)tile * KC_TILE + p, ts = 0,
+  int64_t step = (int64_t)a.tiles * KC_TILE, first = (int64_t)here * KC_TILE + p, ts = 0,
           limit = (int64_t)(g.nt - 1) << a.frac, mask = ((int64_t)1 << a.frac) - 1;
   const R *legs = (const R *)a.legs + first;
   const uint16_t *lit = a.lit + (int64_t)tile * g.nside;
@@ -75,16 +76,23 @@ template <typename R> static auto kernel_of(int parts)
                       : illumination_kernel<R, 0>;
 }
 
-moho_status kc_illumination(const moho_kirchhoff *k, cudaStream_t st, const double *e, void *m)
+moho_status kc_illumination(const moho_kirchhoff *k, cudaStream_t st, const double *e, void *m, void *room)
 {
   light a = {};
   a.geo = k->geo, a.tile = k->tile, a.src = k->list.src, a.rec = k->list.rec, a.traces = k->ntraces;
-  a.frac = kc_frac(k), a.table = k->table64, a.rel = k->tile_rel, a.span = k->tile_span;
+  a.frac = kc_frac(k), a.span = k->tile_span;
   a.none = k->window == KC_PAIRS ? UINT32_MAX : kc_no_time(k);   /* the largest windows have times everywhere */
-  a.legs = k->legs[MOHO_ADJ], a.lit = k->lit;
-  unsigned blocks = (unsigned)k->tile.n * (KC_TILE / THREADS);
-  if (k->type == MOHO_F32) kernel_of<float>(k->parts)<<<blocks, THREADS, 0, st>>>(a, e, (float *)m);
-  else kernel_of<double>(k->parts)<<<blocks, THREADS, 0, st>>>(a, e, (double *)m);
-  CUDA_LAUNCHED("kirchhoff illumination");
-  return MOHO_OK;
+  a.lit = k->lit;
+  kc_table_rows r = {};
+  for (; a.tile0 < k->tile.n; a.tile0 += r.n) {
+    MOHO_TRY(kc_rows_at(k, st, MOHO_ADJ, a.tile0, room, &r));
+    a.tiles = r.n, a.legs = r.legs;
+    if (k->fast_adjoint) a.rel = (const uint32_t *)r.times;
+    else a.table = (const int64_t *)r.times;
+    unsigned blocks = (unsigned)r.n * (KC_TILE / THREADS);
+    if (k->type == MOHO_F32) kernel_of<float>(k->parts)<<<blocks, THREADS, 0, r.st>>>(a, e, (float *)m);
+    else kernel_of<double>(k->parts)<<<blocks, THREADS, 0, r.st>>>(a, e, (double *)m);
+    CUDA_LAUNCHED("kirchhoff illumination");
+  }
+  return kc_rows_done(k, st, &r);
 }

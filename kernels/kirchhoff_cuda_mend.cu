@@ -12,6 +12,7 @@ struct mending {
   bool swap;                            /* pairs in order of receivers, then sources           */
   const int *src, *rec;                 /* of a list's traces                                  */
   int64_t traces;
+  int tile0, tiles;                     /* rows of these are there:                            */
   const uint32_t *rel;                  /* times: of the fast adjoint, or absolute ones        */
   const kc_span *span;
   const int64_t *absolute;
@@ -22,7 +23,8 @@ struct mending {
   const int64_t *first;
 };
 
-static mending mending_of(const moho_kirchhoff *k, bool swap)
+/* r: the adjoint's rows, NULL where none are needed. */
+static mending mending_of(const moho_kirchhoff *k, bool swap, const kc_table_rows *r)
 {
   const kc_geo *g = &k->geo;
   return {.limits = kc_limiting_of(k, MOHO_ADJ),
@@ -31,11 +33,13 @@ static mending mending_of(const moho_kirchhoff *k, bool swap)
           .src = k->list.src,
           .rec = k->list.rec,
           .traces = k->ntraces,
-          .rel = k->tile_rel,
+          .tile0 = r ? r->first : 0,
+          .tiles = r ? r->n : 0,
+          .rel = r ? (const uint32_t *)r->times : NULL,
           .span = k->tile_span,
-          .absolute = k->fast_adjoint ? NULL : k->table64,
+          .absolute = r && !k->fast_adjoint ? (const int64_t *)r->times : NULL,
           .none = k->window == KC_PAIRS ? UINT32_MAX : kc_no_time(k),
-          .legs = (const float *)k->legs[MOHO_ADJ],
+          .legs = r ? (const float *)r->legs : NULL,
           .parts = k->parts,
           .ns = g->ns,
           .nr = g->nr,
@@ -94,7 +98,7 @@ moho_status kc_make_mends(moho_kirchhoff *k)
   if (!kc_limited(&k->geo) || !(k->fast_adjoint || k->fast_forward)) return MOHO_OK;
   size_t n = (size_t)k->tile.n * KC_TILE;
   std::vector<int64_t> first(n + 1);
-  mending v = mending_of(k, false);
+  mending v = mending_of(k, false, NULL);
   moho_block *tmp = NULL;
   MOHO_TRY(moho_block_new(k->ctx, n * sizeof(int64_t), &tmp));
   moho_status st = find(k, v, (int64_t *)tmp->p, NULL);
@@ -108,17 +112,22 @@ moho_status kc_make_mends(moho_kirchhoff *k)
   size_t bytes = (size_t)first[n] * sizeof *k->mend;
   MOHO_TRY(kc_block(k, bytes, NULL, (void **)&k->mend));
   MOHO_TRY(kc_block(k, (n + 1) * sizeof(int64_t), first.data(), (void **)&k->mend_first));
-  k->table_bytes += bytes + (n + 1) * sizeof(int64_t);
   v.first = k->mend_first;
   return find(k, v, NULL, k->mend);
 }
 
 /* ---- applications ------------------------------------------------------------------------------------ */
 
+/* A side's entry at point i of the tiles. */
+__device__ __forceinline__ int64_t entry_at(const mending &v, int side, int64_t i)
+{
+  return ((int64_t)side * v.tiles - v.tile0) * KC_TILE + i;
+}
+
 /* Time of a side at point i of the tiles, 2^-23 samples; false: none. */
 __device__ __forceinline__ bool time_of(const mending &v, int side, int64_t i, int64_t *t)
 {
-  int64_t at = ((int64_t)side * v.tile.n) * KC_TILE + i;
+  int64_t at = entry_at(v, side, i);
   if (v.absolute) return *t = v.absolute[at], *t != INT64_MIN / 4;
   uint32_t rel = v.rel[at];
   *t = ((int64_t)v.span[i / KC_TILE * v.nside + side].base << KC_FRAC) + rel;
@@ -142,8 +151,8 @@ __device__ __forceinline__ bool place_of(const mending &v, const kc_mend &e, int
   p->sample = (int)(ts >> KC_FRAC), p->fraction = (float)(ts & ((1 << KC_FRAC) - 1)) * (1.f / (1 << KC_FRAC));
   double w = v.parts ? 0 : 1;
   for (int k = 0; k < v.parts; k++) {
-    const float *legs = v.legs + (int64_t)k * v.nside * v.tile.n * KC_TILE + i;
-    w += (double)legs[(int64_t)s * v.tile.n * KC_TILE] * (double)legs[(int64_t)(v.roff + r) * v.tile.n * KC_TILE];
+    const float *legs = v.legs + (int64_t)k * v.nside * v.tiles * KC_TILE;
+    w += (double)legs[entry_at(v, s, i)] * (double)legs[entry_at(v, v.roff + r, i)];
   }
   p->weight = w * (double)e.weight;
   return true;
@@ -153,7 +162,7 @@ __device__ __forceinline__ bool place_of(const mending &v, const kc_mend &e, int
 __global__ void mend_adjoint_kernel(const __grid_constant__ mending v, int64_t first, int64_t rows, int64_t pitch, int window,
                                     const float2 *__restrict__ pairs, const float *__restrict__ last, double *part)
 {
-  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  int64_t i = (int64_t)v.tile0 * KC_TILE + (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   double sum = 0;
   place p;
   for (int64_t e = v.first[i]; e < v.first[i + 1]; e++) {
@@ -176,7 +185,7 @@ template <typename S>
 __global__ void mend_forward_kernel(const __grid_constant__ mending v, const kc_geo *geo, int64_t first, int64_t rows,
                                     const float *__restrict__ m, const double *unit, S *sum)
 {
-  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  int64_t i = (int64_t)v.tile0 * KC_TILE + (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   int at[3];
   if (!kc_point(*geo, v.tile, (int)(i / KC_TILE), (int)(i % KC_TILE), at)) return;
   double x = m ? (double)m[kc_index(*geo, at)] : 1, scale = 1 / *unit;
@@ -191,24 +200,28 @@ __global__ void mend_forward_kernel(const __grid_constant__ mending v, const kc_
   }
 }
 
-moho_status kc_mend_adjoint(const moho_kirchhoff *k, cudaStream_t st, int64_t first, int64_t rows, const float2 *pairs,
-                            const float *last, double *part)
+moho_status kc_mend_adjoint(const moho_kirchhoff *k, cudaStream_t st, const kc_table_rows *r, int64_t first, int64_t rows,
+                            const float2 *pairs, const float *last, double *part)
 {
   if (!k->mend) return MOHO_OK;
-  mend_adjoint_kernel<<<(unsigned)k->tile.n * (KC_TILE / 128), 128, 0, st>>>(mending_of(k, k->adj_swap), first, rows, k->pitch,
-                                                                             k->window, pairs, last, part);
+  mend_adjoint_kernel<<<(unsigned)r->n * (KC_TILE / 128), 128, 0, st>>>(mending_of(k, k->adj_swap, r), first, rows, k->pitch, k->window,
+                                                                        pairs, last, part);
   CUDA_LAUNCHED("kirchhoff mend");
   return MOHO_OK;
 }
 
-moho_status kc_mend_forward(const moho_kirchhoff *k, cudaStream_t st, int64_t first, int64_t rows, const float *m,
+moho_status kc_mend_forward(const moho_kirchhoff *k, cudaStream_t st, void *room, int64_t first, int64_t rows, const float *m,
                             const double *unit, bool long_sum, void *sum)
 {
   if (!k->mend) return MOHO_OK;
-  unsigned blocks = (unsigned)k->tile.n * (KC_TILE / 128);
-  mending v = mending_of(k, k->fwd_swap);
-  if (long_sum) mend_forward_kernel<<<blocks, 128, 0, st>>>(v, k->dgeo, first, rows, m, unit, (int64_t *)sum);
-  else mend_forward_kernel<<<blocks, 128, 0, st>>>(v, k->dgeo, first, rows, m, unit, (int *)sum);
-  CUDA_LAUNCHED("kirchhoff mend");
-  return MOHO_OK;
+  kc_table_rows r = {};
+  for (int tile = 0; tile < k->tile.n; tile += r.n) {
+    MOHO_TRY(kc_rows_at(k, st, MOHO_ADJ, tile, room, &r));
+    unsigned blocks = (unsigned)r.n * (KC_TILE / 128);
+    mending v = mending_of(k, k->fwd_swap, &r);
+    if (long_sum) mend_forward_kernel<<<blocks, 128, 0, r.st>>>(v, k->dgeo, first, rows, m, unit, (int64_t *)sum);
+    else mend_forward_kernel<<<blocks, 128, 0, r.st>>>(v, k->dgeo, first, rows, m, unit, (int *)sum);
+    CUDA_LAUNCHED("kirchhoff mend");
+  }
+  return kc_rows_done(k, st, &r);
 }

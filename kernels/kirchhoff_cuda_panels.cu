@@ -35,9 +35,9 @@ static double points(const kc_boxes *b) { return (double)b->size[0] * b->size[1]
 /* Relative cost of an application on one large device: waves of blocks, each its points and its flush. */
 static double cost(const moho_kirchhoff *k, const kc_boxes *b)
 {
-  double units = (double)b->n * k->fwd_groups * (k->full ? ((k->fwd_swap ? k->geo.ns : k->geo.nr) + 31) / 32 : 1);
+  double per = (double)k->fwd_groups * (k->full ? ((k->fwd_swap ? k->geo.ns : k->geo.nr) + 31) / 32 : 1);
   int chunks = b->per / KC_CHUNK_POINTS, left = chunks % 32; /* 32 warps: what is left over makes a round of its own */
-  return ceil(units / 132) * ((chunks - left) * KC_CHUNK_POINTS + (left ? 300 + 24 * left : 0) + 700);
+  return ceil(b->n * per / 132) * ((chunks - left) * KC_CHUNK_POINTS + (left ? 300 + 24 * left : 0) + 700);
 }
 
 static moho_status try_cut(moho_kirchhoff *k, const int count[3], bool *fits, int *highest)
@@ -66,12 +66,13 @@ moho_status kc_forward_plan(moho_kirchhoff *k)
   int count[3] = { 1, 1, 1 };
   double h[3] = { g->d[0], g->d[1], g->d[2] };
   if (g->mode == MOHO_KIRCHHOFF_TIME) h[2] = h[1];
+  const int64_t most = kc_afresh(k) && kc_room_points(k) < KC_PANEL ? kc_room_points(k) : KC_PANEL;
   kc_boxes b;
   bool fits = false;
   for (;;) {
     cut(k, count, &b);
     int highest = 0;
-    if (b.per <= KC_PANEL) MOHO_TRY(try_cut(k, count, &fits, &highest));
+    if (b.per <= most) MOHO_TRY(try_cut(k, count, &fits, &highest));
     if (fits) break;
     if (points(&b) <= 64) {
       k->fast_forward = false;
@@ -81,7 +82,7 @@ moho_status kc_forward_plan(moho_kirchhoff *k)
     int i = 0;
     for (int j = 1; j < 3; j++)
       if ((b.size[j] - 1) * h[j] > (b.size[i] - 1) * h[i]) i = j;
-    double over = b.per > KC_PANEL ? (double)b.per / KC_PANEL : highest / (double)(kc_rows(k) - KC_DUMP);
+    double over = b.per > most ? (double)b.per / (double)most : highest / (double)(kc_rows(k) - KC_DUMP);
     int next = over > 2 ? (int)(count[i] * fmin(sqrt(over), 2)) : 0;
     count[i] = next > count[i] ? next : count[i] + 1;
     while (count[i] < g->n[i] && (g->n[i] + count[i] - 1) / count[i] >= b.size[i]) count[i]++;
@@ -94,7 +95,7 @@ moho_status kc_forward_plan(moho_kirchhoff *k)
         int c[3] = { count[0] + y, count[1] + x, count[2] + z }, highest;
         if (c[0] > g->n[0] || c[1] > g->n[1] || c[2] > g->n[2]) continue;
         cut(k, c, &b);
-        if (cost(k, &b) > least * 0.98 || b.per > KC_PANEL) continue;
+        if (cost(k, &b) > least * 0.98 || b.per > most) continue;
         MOHO_TRY(try_cut(k, c, &fits, &highest));
         if (fits) least = cost(k, &b), best[0] = c[0], best[1] = c[1], best[2] = c[2];
       }
@@ -145,8 +146,9 @@ __global__ void cells_kernel(int64_t n, const int *__restrict__ sum, int *most, 
  * the sum of all. */
 struct found { std::vector<int> most; std::vector<kc_scale> scale; unsigned long long all; double unit; };
 
-static moho_status apply_to_ones(const moho_kirchhoff *k, cudaStream_t st, char *work, int *most, unsigned long long *all)
+static moho_status apply_to_ones(const moho_kirchhoff *k, cudaStream_t st, char *room, int *most, unsigned long long *all)
 {
+  char *work = room + kc_room(k, MOHO_FWD);
   kc_forward_layout l = kc_forward_layout_of(k);
   CUDA_TRY(cudaMemsetAsync(most, 0, ((size_t)k->panel.n + 1) * sizeof *most, st));
   CUDA_TRY(cudaMemsetAsync(all, 0, sizeof *all, st));
@@ -157,8 +159,8 @@ static moho_status apply_to_ones(const moho_kirchhoff *k, cudaStream_t st, char 
     int n = k->fwd_groups - g < k->fwd_chunk ? k->fwd_groups - g : k->fwd_chunk;
     int64_t rows = kc_forward_rows(k, g, g + n), cells = rows * k->nt;
     CUDA_TRY(cudaMemsetAsync(work + l.next, 0, l.sum - l.next + (size_t)cells * sizeof(int), st));
-    MOHO_TRY(kc_forward_launch(k, st, work, g, n, false, most));
-    MOHO_TRY(kc_mend_forward(k, st, pid, rows, NULL, (const double *)(work + l.unit), false, work + l.sum));
+    MOHO_TRY(kc_forward_launch(k, st, room, work, g, n, false, most));
+    MOHO_TRY(kc_mend_forward(k, st, room, pid, rows, NULL, (const double *)(work + l.unit), false, work + l.sum));
     pid += rows;
     cells_kernel<<<1024, 256, 0, st>>>(cells, (const int *)(work + l.sum), most + k->panel.n, all);
     CUDA_LAUNCHED("kirchhoff cells");
@@ -166,13 +168,14 @@ static moho_status apply_to_ones(const moho_kirchhoff *k, cudaStream_t st, char 
   return MOHO_OK;
 }
 
-static moho_status ones(const moho_kirchhoff *k, cudaStream_t st, char *work, char *out, found *f)
+static moho_status ones(const moho_kirchhoff *k, cudaStream_t st, char *room, char *out, found *f)
 {
+  char *work = room + kc_room(k, MOHO_FWD);
   size_t n = (size_t)k->panel.n;
   int *most = (int *)(out + sizeof f->all);
   kc_forward_layout l = kc_forward_layout_of(k);
   f->most.resize(n + 1), f->scale.resize(n);
-  MOHO_TRY(apply_to_ones(k, st, work, most, (unsigned long long *)out));
+  MOHO_TRY(apply_to_ones(k, st, room, most, (unsigned long long *)out));
   CUDA_TRY(cudaMemcpyAsync(f->most.data(), most, (n + 1) * sizeof *most, cudaMemcpyDeviceToHost, st));
   CUDA_TRY(cudaMemcpyAsync(f->scale.data(), work + l.scale, n * sizeof(kc_scale), cudaMemcpyDeviceToHost, st));
   CUDA_TRY(cudaMemcpyAsync(&f->all, out, sizeof f->all, cudaMemcpyDeviceToHost, st));
@@ -197,11 +200,11 @@ static moho_status ones_in_few(moho_kirchhoff *k, cudaStream_t st, found *f)
   const bool lit = k->parts && k->full;
   k->long_sum = false, k->fwd_chunk = few_groups(k);
   moho_status r = lit ? kc_units(k) : MOHO_OK;
-  if (r == MOHO_OK) r = moho_block_new(k->ctx, kc_forward_work(k), &tmp);
+  if (r == MOHO_OK) r = moho_block_new(k->ctx, kc_room(k, MOHO_FWD) + kc_forward_work(k), &tmp);
   if (r == MOHO_OK) r = moho_block_new(k->ctx, ((size_t)k->panel.n + 1) * sizeof(int) + sizeof f->all, &out);
   if (r == MOHO_OK) r = ones(k, st, (char *)tmp->p, (char *)out->p, f);
   moho_block_unref(tmp), moho_block_unref(out);
-  while (k->nblk > blocks) moho_block_unref(k->blk[--k->nblk]);
+  while (k->nblk > blocks) k->table_bytes -= k->blk[--k->nblk]->bytes, moho_block_unref(k->blk[k->nblk]);
   k->fwd_chunk = usual;
   return r == MOHO_OK && lit ? kc_units(k) : r;
 }

@@ -24,8 +24,8 @@ kc_forward_layout kc_forward_layout_of(const moho_kirchhoff *k);
 int64_t kc_forward_rows(const moho_kirchhoff *k, int g0, int g1);
 /* kirchhoff_cuda_scale.cu: m NULL is an image of ones, cell NULL then. Needs `done` cleared. */
 moho_status kc_prepare(const moho_kirchhoff *k, cudaStream_t st, const float *m, const double *cell, char *work);
-/* kirchhoff_cuda_forward.cu: groups g .. g + n - 1; most: largest cells of panels, or NULL. */
-moho_status kc_forward_launch(const moho_kirchhoff *k, cudaStream_t st, char *work, int g, int n, bool long_sum,
+/* kirchhoff_cuda_forward.cu: groups g .. g + n - 1; most: largest cells of panels, or NULL. Needs `next` cleared. */
+moho_status kc_forward_launch(const moho_kirchhoff *k, cudaStream_t st, void *room, char *work, int g, int n, bool long_sum,
                               int *most);
 
 #endif

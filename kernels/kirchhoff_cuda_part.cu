@@ -79,9 +79,11 @@ __global__ void length_kernel(kc_geo g, kc_boxes b, int side, int parts, const R
 
 moho_status kc_look(const moho_kirchhoff *k, cudaStream_t st, moho_kirchhoff_look what, int side, double *m)
 {
+  if (kc_afresh(k)) return kc_look_afresh(k, st, what, side, m);
   unsigned blocks = KC_GRID((int64_t)k->tile.n * KC_TILE, 256);
+  const int64_t *wide = k->fast_adjoint ? NULL : (const int64_t *)k->times[MOHO_ADJ];
   if (what == MOHO_KIRCHHOFF_TIMES)
-    time_kernel<<<blocks, 256, 0, st>>>(k->geo, k->tile, side, k->table64, k->tile_rel, k->tile_span,
+    time_kernel<<<blocks, 256, 0, st>>>(k->geo, k->tile, side, wide, (const uint32_t *)k->times[MOHO_ADJ], k->tile_span,
                                         k->window == KC_PAIRS ? UINT32_MAX : kc_no_time(k), ldexp(1., -kc_frac(k)), m);
   else if (k->type == MOHO_F32)
     length_kernel<<<blocks, 256, 0, st>>>(k->geo, k->tile, side, k->parts, (const float *)k->legs[MOHO_ADJ], m);

@@ -24,7 +24,8 @@ struct plain {
   kc_boxes tile;
   kc_order order;
   const int *src, *rec;                 /* a list's                                              */
-  const int64_t *table;                 /* adjoint [side][tile][point], forward [tile][point/2][side][2] */
+  const int64_t *table;                 /* adjoint [side][tile][point], forward [tile][point/2][side][2]: */
+  int tile0, tiles;                     /* of these tiles                                        */
   const kc_span *span;
   int64_t traces, first;                /* forward: in this launch, and the first of them        */
   int frac, slices, rows;
@@ -199,7 +200,7 @@ __global__ void __launch_bounds__(KC_TILE, PARTS ? 1 : 2)
 {
   __shared__ bounds bound;
   __shared__ traces_of m;
-  int tile = (int)(blockIdx.x / a.slices), slice = (int)(blockIdx.x % a.slices), p = threadIdx.x, at[3], g = 0, last = -1;
+  int tile = a.tile0 + (int)(blockIdx.x / a.slices), slice = (int)(blockIdx.x % a.slices), p = threadIdx.x, at[3], g = 0, last = -1;
   int64_t all = LIST ? a.item[a.groups] : (int64_t)a.groups * a.nb, end = all * (slice + 1) / a.slices;
   kc_place place = {};
   if (LIMITS) {
@@ -207,9 +208,10 @@ __global__ void __launch_bounds__(KC_TILE, PARTS ? 1 : 2)
     place = kc_place_of(a.geo, at);
     block_bounds(a, tile, place.z, &bound);
   }
-  const int64_t *table = a.table + (int64_t)tile * KC_TILE + p, stride = (int64_t)a.tile.n * KC_TILE,
+  int64_t first = (int64_t)(tile - a.tile0) * KC_TILE + p;
+  const int64_t *table = a.table + first, stride = (int64_t)a.tiles * KC_TILE,
                 part_step = stride * a.geo.nside;
-  const R *legs = (const R *)a.legs + (int64_t)tile * KC_TILE + p;
+  const R *legs = (const R *)a.legs + first;
   double sum = 0;
   kc_leg<R, PARTS> ws[KC_SLOTS];
   int64_t ts[KC_SLOTS], q = all * slice / a.slices;
@@ -217,7 +219,7 @@ __global__ void __launch_bounds__(KC_TILE, PARTS ? 1 : 2)
   while (q < end) {
     while (LIST && a.item[g + 1] <= q) g++;
     if (!LIST && q >= (int64_t)(g + 1) * a.nb) g++;
-    int64_t first = LIST ? a.item[g] : (int64_t)g * a.nb, behind = LIST ? a.item[g + 1] : first + a.nb;
+    int64_t begin = LIST ? a.item[g] : (int64_t)g * a.nb, behind = LIST ? a.item[g + 1] : begin + a.nb;
     int n = (int)min((int64_t)STEP, min(behind, end) - q);
     if (g != last) {
       last = g;
@@ -229,7 +231,7 @@ __global__ void __launch_bounds__(KC_TILE, PARTS ? 1 : 2)
       }
     }
     __syncthreads();
-    look_up<LIST, LIMITS, PARTS != 0>(a, &m, bound, tile, g, (int)(q - first), n);
+    look_up<LIST, LIMITS, PARTS != 0>(a, &m, bound, tile, g, (int)(q - begin), n);
     __syncthreads();
     R acc = 0;
     for (int r = 0; r < n; r++) {
@@ -381,12 +383,12 @@ __global__ void __launch_bounds__(32)
   extern __shared__ double window[];
   int lane = threadIdx.x, s, r, nt = a.geo.nt;
   int64_t groups = (a.traces + 31) / 32, i = blockIdx.x % groups * 32 + lane;
-  int tile = (int)(blockIdx.x / groups);
+  int here = (int)(blockIdx.x / groups), tile = a.tile0 + here;
   lane_of l;
   l.have = i < a.traces;
   if (!l.have) i = a.traces - 1;
   pair_of(a, a.first + i, &s, &r);
-  const longlong2 *table = (const longlong2 *)a.table + (int64_t)tile * (KC_TILE / 2) * a.geo.nside;
+  const longlong2 *table = (const longlong2 *)a.table + (int64_t)here * (KC_TILE / 2) * a.geo.nside;
   const longlong2 *ts = table + s, *tr = table + a.geo.roff + r;
   kc_span us = a.span[(int64_t)tile * a.geo.nside + s], ur = a.span[(int64_t)tile * a.geo.nside + a.geo.roff + r];
   /* spans are of times rounded to 2^-23 samples: one row more each way */
@@ -401,7 +403,7 @@ __global__ void __launch_bounds__(32)
   }
   if (PARTS && !lit(a, tile, s, r)) l.in = 0;
   if ((LIMITS || PARTS) && !__any_sync(~0u, l.in)) return;
-  const R *legs = (const R *)a.legs + (int64_t)tile * KC_TILE * PARTS * a.geo.nside;
+  const R *legs = (const R *)a.legs + (int64_t)here * KC_TILE * PARTS * a.geo.nside;
   int64_t leg_step = (int64_t)PARTS * a.geo.nside;
   height = __reduce_max_sync(~0u, height);
   if (l.fits)
@@ -424,7 +426,7 @@ __global__ void __launch_bounds__(32)
 /* Needs the rows that tiles span at most. */
 void kc_plain_plan(moho_kirchhoff *k, int64_t highest)
 {
-  int64_t rows = highest + 6, items, slices = 1584 / k->tile.n + 1;
+  int64_t rows = highest + 6, items, slices = 1584 / kc_at_once(k, &k->tile) + 1;
   k->plain_rows = (int)(rows < WINDOW ? rows : WINDOW);
   items = k->full ? (int64_t)k->adj_groups * (k->adj_swap ? k->geo.ns : k->geo.nr) : k->list.nitem;
   if (slices > items / 4 + 1) slices = items / 4 + 1;
@@ -455,13 +457,21 @@ static plain arguments(const moho_kirchhoff *k, moho_dir dir)
   const kc_geo *g = &k->geo;
   plain a = {};
   a.geo = *g, a.tile = k->tile, a.order = kc_order_of(k, swap), a.src = k->list.src, a.rec = k->list.rec;
-  a.table = dir == MOHO_ADJ ? k->table64 : k->table64_pairs, a.span = k->tile_span;
+  a.span = k->tile_span;
   a.traces = k->ntraces, a.frac = kc_frac(k), a.slices = k->plain_slices, a.ld = k->ld;
   a.rows = k->plain_rows;
   a.na = swap ? g->nr : g->ns, a.nb = swap ? g->ns : g->nr, a.a0 = swap ? g->roff : 0, a.b0 = swap ? 0 : g->roff;
-  a.groups = k->adj_groups, a.swap = swap, a.legs = k->legs[dir], a.lit = k->lit;
+  a.groups = k->adj_groups, a.swap = swap, a.lit = k->lit;
   a.item = k->list.dfirst, a.pid = k->list.pid, a.la = k->list.a, a.lb = k->list.b, a.at = k->list.at;
   return a;
+}
+
+/* From tile `first` on: the rows that are there. */
+static moho_status rows_at(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, int first, void *room, plain *a, kc_table_rows *r)
+{
+  MOHO_TRY(kc_rows_at(k, st, dir, first, room, r));
+  a->tile0 = r->first, a->tiles = r->n, a->table = (const int64_t *)r->times, a->legs = r->legs;
+  return MOHO_OK;
 }
 
 /* With weights of legs, limits are looked at too: they cost little beside. */
@@ -483,17 +493,21 @@ template <typename R> static auto forward_of(const moho_kirchhoff *k)
 
 template <typename R>
 static moho_status adjoint(const moho_kirchhoff *k, cudaStream_t st, const R *d, int64_t shift, R *rows, double alpha,
-                           bool add, R *m, double *part)
+                           bool add, R *m, void *room, double *part)
 {
   plain a = arguments(k, MOHO_ADJ);
+  kc_table_rows r = {};
   int pad = (int)(k->ld - k->nt);
   if (d) pad_kernel<<<(unsigned)k->ntraces, 256, 0, st>>>((int)k->nt, k->ld, shift, d, rows);
   else clear_padding_kernel<<<KC_GRID(k->ntraces * pad, 256), 256, 0, st>>>(k->ntraces, (int)k->nt, k->ld, rows);
   CUDA_LAUNCHED("kirchhoff rows");
-  unsigned blocks = (unsigned)a.tile.n * (unsigned)a.slices;
   auto kernel = k->full ? adjoint_of<R, false>(k) : adjoint_of<R, true>(k);
-  kernel<<<blocks, KC_TILE, 0, st>>>(a, rows, part);
-  CUDA_LAUNCHED("kirchhoff adjoint");
+  for (int tile = 0; tile < k->tile.n; tile += a.tiles) {
+    MOHO_TRY(rows_at(k, st, MOHO_ADJ, tile, room, &a, &r));
+    kernel<<<(unsigned)a.tiles * (unsigned)a.slices, KC_TILE, 0, r.st>>>(a, rows, part);
+    CUDA_LAUNCHED("kirchhoff adjoint");
+  }
+  MOHO_TRY(kc_rows_done(k, st, &r));
   image_kernel<<<KC_GRID((int64_t)a.tile.n * KC_TILE, 256), 256, 0, st>>>(k->geo, k->tile, a.slices, alpha, add, part,
                                                                           m);
   CUDA_LAUNCHED("kirchhoff image");
@@ -501,18 +515,19 @@ static moho_status adjoint(const moho_kirchhoff *k, cudaStream_t st, const R *d,
 }
 
 moho_status kc_plain_adjoint(const moho_kirchhoff *k, cudaStream_t st, const void *d, int64_t shift, void *rows,
-                             double alpha, bool add, void *m, void *work)
+                             double alpha, bool add, void *m, void *room, void *work)
 {
   if (k->type == MOHO_F32)
-    return adjoint(k, st, (const float *)d, shift, (float *)rows, alpha, add, (float *)m, (double *)work);
-  return adjoint(k, st, (const double *)d, shift, (double *)rows, alpha, add, (double *)m, (double *)work);
+    return adjoint(k, st, (const float *)d, shift, (float *)rows, alpha, add, (float *)m, room, (double *)work);
+  return adjoint(k, st, (const double *)d, shift, (double *)rows, alpha, add, (double *)m, room, (double *)work);
 }
 
 template <typename R>
 static moho_status forward(const moho_kirchhoff *k, cudaStream_t st, const R *m, double alpha, bool add, int64_t shift,
-                           R *y, int64_t ldy, char *work)
+                           R *y, int64_t ldy, void *room, char *work)
 {
   plain a = arguments(k, MOHO_FWD);
+  kc_table_rows r = {};
   kc_place *place = kc_limited(&k->geo) ? (kc_place *)work : NULL;
   if (place) work += up((size_t)k->tile.n * KC_TILE * sizeof *place);
   double *x = (double *)work, *sums = (double *)(work + up((size_t)k->tile.n * KC_TILE * sizeof(double)));
@@ -528,8 +543,12 @@ static moho_status forward(const moho_kirchhoff *k, cudaStream_t st, const R *m,
   for (a.first = 0; a.first < k->ntraces; a.first += once) {
     a.traces = k->ntraces - a.first < once ? k->ntraces - a.first : once;
     CUDA_TRY(cudaMemsetAsync(sum, 0, (size_t)(a.traces * k->nt) * sizeof *sum, st));
-    kernel<<<(unsigned)((a.traces + 31) / 32 * k->tile.n), 32, bytes, st>>>(a, x, place, scalar, sum);
-    CUDA_LAUNCHED("kirchhoff forward");
+    for (int tile = 0; tile < k->tile.n; tile += a.tiles) {
+      MOHO_TRY(rows_at(k, st, MOHO_FWD, tile, room, &a, &r));
+      kernel<<<(unsigned)((a.traces + 31) / 32 * a.tiles), 32, bytes, r.st>>>(a, x, place, scalar, sum);
+      CUDA_LAUNCHED("kirchhoff forward");
+    }
+    MOHO_TRY(kc_rows_done(k, st, &r));
     kc_put_rows(st, a.order, a.first, a.traces, (int)k->nt, shift, alpha, scalar + 1, add, sum, y, ldy);
     CUDA_LAUNCHED("kirchhoff rows");
   }
@@ -537,8 +556,8 @@ static moho_status forward(const moho_kirchhoff *k, cudaStream_t st, const R *m,
 }
 
 moho_status kc_plain_forward(const moho_kirchhoff *k, cudaStream_t st, const void *m, double alpha, bool add,
-                             int64_t shift, void *y, int64_t ldy, void *work)
+                             int64_t shift, void *y, int64_t ldy, void *room, void *work)
 {
-  if (k->type == MOHO_F32) return forward(k, st, (const float *)m, alpha, add, shift, (float *)y, ldy, (char *)work);
-  return forward(k, st, (const double *)m, alpha, add, shift, (double *)y, ldy, (char *)work);
+  if (k->type == MOHO_F32) return forward(k, st, (const float *)m, alpha, add, shift, (float *)y, ldy, room, (char *)work);
+  return forward(k, st, (const double *)m, alpha, add, shift, (double *)y, ldy, room, (char *)work);
 }

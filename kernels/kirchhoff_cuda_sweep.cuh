@@ -18,9 +18,10 @@ template <bool LIST_, bool LIMITS_, int PARTS_> struct form {
 };
 
 struct fwd {
-  const uint4 *rel;                     /* [panel][point/4][side] of 4 points                      */
+  const uint4 *rel;                     /* [panel][point/4][side] of 4 points, from `first` on     */
   const kc_span *span;                  /* [panel][side]                                           */
-  const float4 *legs;                   /* [panel][point/4][part][side] of 4 points                */
+  const float4 *legs;                   /* [panel][point/4][part][side] of 4 points, likewise      */
+  int first;                            /* panel whose rows are the first                          */
   const uint8_t *lit;                   /* [panel][chunk][side]: a bit for each four points        */
   const int *lit_panel;                 /* [panel][side]                                           */
   const int *order, *count;             /* of the panel: sources and receivers with weight         */
@@ -428,8 +429,8 @@ template <class F, bool WIDE, int EDGE>
 __device__ __forceinline__ void sweep(const fwd &f, int panel, const lane_of &s, char *staged, common *m)
 {
   int lane = threadIdx.x & 31, chunks = f.per / CHUNK;
-  const uint4 *table = f.rel + (int64_t)panel * (f.per / 4) * f.nside;
-  const float4 *legs = f.legs + (int64_t)panel * (f.per / 4) * F::PARTS * f.nside;
+  const uint4 *table = f.rel + (int64_t)(panel - f.first) * (f.per / 4) * f.nside;
+  const float4 *legs = f.legs + (int64_t)(panel - f.first) * (f.per / 4) * F::PARTS * f.nside;
   for (int c = threadIdx.x >> 5; c < chunks;) {
     int x = f.x[(int64_t)panel * f.per + c * CHUNK + lane];
     bool use = __any_sync(~0u, x != 0);

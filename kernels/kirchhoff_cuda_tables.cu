@@ -1,10 +1,11 @@
-/* Tables of times on the device: shapes of tiles, spans of times over boxes, fixed-point tables; lists of traces. */
+/* What tables of times on the device are made by: shapes of tiles, spans of times over boxes; lists of traces. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <algorithm>
 #include <vector>
 #include "kirchhoff_cuda_aperture.cuh"
+#include "kirchhoff_cuda_times.cuh"
 
 /* ---- shapes ------------------------------------------------------------------------------ */
 
@@ -65,14 +66,32 @@ __global__ void kc_least_kernel(kc_geo g, int side, int64_t points, int64_t n, u
   if ((threadIdx.x & 31) == 0 && v > 0) atomicMax(most, (unsigned long long)__double_as_longlong(v));
 }
 
+/* What no time below 0 of coarse tables is below, but for its sign: the largest of -slowness times the longest distance. */
+template <typename R> static double least_between(const moho_kirchhoff_desc *d, int nside)
+{
+  const R *slow = (const R *)d->nodes.tables;
+  double most = 0, square = 0;
+  for (int64_t i = 0; i < d->nodes.size * nside; i++)
+    if (isfinite(slow[i]) && -(double)slow[i] > most) most = -(double)slow[i];
+  for (int i = 0; i < 3 && most > 0; i++) {
+    double lo = d->o[i], hi = lo + (double)(d->n[i] - 1) * d->d[i];
+    for (int64_t j = 0; j < d->ns; j++) lo = fmin(lo, d->src[i * d->ns + j]), hi = fmax(hi, d->src[i * d->ns + j]);
+    for (int64_t j = 0; j < d->nr; j++) lo = fmin(lo, d->rec[i * d->nr + j]), hi = fmax(hi, d->rec[i * d->nr + j]);
+    square += (hi - lo) * (hi - lo);
+  }
+  return most * sqrt(square);
+}
+
 /* Sets `far`: what is above the record with the least time of any other side, which only in a user's tables is below 0. */
-moho_status kc_farthest(moho_kirchhoff *k)
+moho_status kc_farthest(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
 {
   kc_geo *g = &k->geo;
   cudaStream_t st = kc_stream(k);
   unsigned long long *most = (unsigned long long *)k->scratch;
   double least = 0;
-  if (g->mode == MOHO_KIRCHHOFF_BYOT) {
+  if (g->tables == MOHO_KIRCHHOFF_COARSE) {
+    least = g->single ? least_between<float>(d, g->nside) : least_between<double>(d, g->nside);
+  } else if (g->mode == MOHO_KIRCHHOFF_BYOT) {
     CUDA_TRY(cudaMemsetAsync(most, 0, sizeof *most, st));
     for (int side = 0; side < 2; side++)
       if (g->trav[side]) {
@@ -164,33 +183,6 @@ moho_status kc_spans(moho_kirchhoff *k, const kc_boxes *b, bool even, kc_span *s
 
 /* ---- tables ------------------------------------------------------------------------------------ */
 
-__global__ void kc_tile_kernel(kc_geo g, kc_boxes b, const kc_span *span, uint32_t bad, uint32_t *rel)
-{
-  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, q;
-  int p = (int)(i % KC_TILE), tile = (int)(i / KC_TILE % b.n), at[3];
-  int64_t side = i / KC_TILE / b.n;
-  if (side >= g.nside) return;
-  kc_point(g, b, tile, p, at);
-  uint32_t r = bad;
-  if (kc_time(g, (int)side, at, KC_FRAC, &q))
-    r = (uint32_t)(q - ((int64_t)span[(int64_t)tile * g.nside + side].base << KC_FRAC));
-  rel[i] = r;
-}
-
-__global__ void kc_panel_kernel(kc_geo g, kc_boxes b, const kc_span *span, uint32_t bad, uint32_t *rel)
-{
-  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, q;
-  int e = (int)(i & 3), side = (int)(i / 4 % g.nside), at[3];
-  int64_t four = i / 4 / g.nside;
-  int panel = (int)(four / (b.per / 4)), p = (int)(four % (b.per / 4)) * 4 + e;
-  if (panel >= b.n) return;
-  kc_point(g, b, panel, p, at);
-  uint32_t r = bad;
-  if (kc_time(g, side, at, KC_FRAC, &q))
-    r = (uint32_t)(q - ((int64_t)span[(int64_t)panel * g.nside + side].base << KC_FRAC));
-  rel[i] = r;
-}
-
 /* Where points of a box are, and its pieces of 32; a block a box. */
 __global__ void kc_place_kernel(kc_geo g, kc_boxes b, kc_limiting l, kc_spot *spot, kc_box *box)
 {
@@ -217,59 +209,21 @@ static moho_status places(moho_kirchhoff *k, const kc_boxes *b, moho_dir dir, kc
   size_t n = (size_t)b->n * (size_t)b->per;
   MOHO_TRY(kc_block(k, (n / 32 + (size_t)b->n) * sizeof **box, NULL, (void **)box));
   MOHO_TRY(kc_block(k, n * sizeof **spot, NULL, (void **)spot));
-  k->table_bytes += n * sizeof **spot;
   kc_place_kernel<<<(unsigned)b->n, 256, 0, kc_stream(k)>>>(k->geo, *b, kc_limiting_of(k, dir), *spot, *box);
   CUDA_LAUNCHED("kirchhoff places");
   return MOHO_OK;
 }
 
-/* pairs: [tile][point/2][side][2], else [side][tile][point]. */
-__global__ void kc_table64_kernel(kc_geo g, kc_boxes b, int frac, bool pairs, int64_t *table)
-{
-  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, q, side, k = i / 2 / g.nside;
-  int p = (int)(i % KC_TILE), tile = (int)(i / KC_TILE % b.n), at[3];
-  side = i / KC_TILE / b.n;
-  if (pairs)
-    side = i / 2 % g.nside, tile = (int)(k / (KC_TILE / 2)), p = (int)(k % (KC_TILE / 2)) * 2 + (int)(i & 1);
-  if (side >= g.nside || tile >= b.n) return;
-  kc_point(g, b, tile, p, at);
-  table[i] = kc_time(g, (int)side, at, frac, &q) ? q : INT64_MIN / 4;   /* with any other leg: before the record */
-}
-
-static moho_status table64(moho_kirchhoff *k, cudaStream_t st, bool pairs, int64_t **table)
-{
-  int64_t n = (int64_t)k->geo.nside * k->tile.n * KC_TILE;
-  MOHO_TRY(kc_block(k, (size_t)n * sizeof **table, NULL, (void **)table));
-  k->table_bytes += (size_t)n * sizeof **table;
-  kc_table64_kernel<<<KC_GRID(n, 256), 256, 0, st>>>(k->geo, k->tile, kc_frac(k), pairs, *table);
-  CUDA_LAUNCHED("kirchhoff table");
-  return MOHO_OK;
-}
-
+/* What is kept of rows, and what limits need. */
 moho_status kc_tables(moho_kirchhoff *k)
 {
-  cudaStream_t st = kc_stream(k);
-  const kc_geo *g = &k->geo;
-  int64_t tiles = (int64_t)g->nside * k->tile.n * KC_TILE, panels = (int64_t)g->nside * k->panel.n * k->panel.per;
-  if (!k->fast_forward) MOHO_TRY(table64(k, st, true, &k->table64_pairs));
-  if (!k->fast_adjoint) MOHO_TRY(table64(k, st, false, &k->table64));
-  if (k->fast_adjoint) {
-    MOHO_TRY(kc_block(k, (size_t)tiles * sizeof *k->tile_rel, NULL, (void **)&k->tile_rel));
-    k->table_bytes += (size_t)tiles * sizeof *k->tile_rel;
-    kc_tile_kernel<<<KC_GRID(tiles, 256), 256, 0, st>>>(*g, k->tile, k->tile_span,
-                                                        kc_no_time(k), k->tile_rel);
-    CUDA_LAUNCHED("kirchhoff tile table");
-    if (kc_limited(g)) MOHO_TRY(places(k, &k->tile, MOHO_ADJ, &k->tile_spot, &k->tile_box));
+  if (!kc_afresh(k)) {
+    MOHO_TRY(kc_keep(k, MOHO_FWD));
+    MOHO_TRY(kc_keep(k, MOHO_ADJ));
   }
-  if (k->fast_forward) {
-    MOHO_TRY(kc_block(k, (size_t)panels * sizeof *k->panel_rel, NULL, (void **)&k->panel_rel));
-    k->table_bytes += (size_t)panels * sizeof *k->panel_rel;
-    kc_panel_kernel<<<KC_GRID(panels, 256), 256, 0, st>>>(*g, k->panel, k->panel_span,
-                                                          (uint32_t)(KC_HALF + 2) << KC_FRAC, k->panel_rel);
-    CUDA_LAUNCHED("kirchhoff panel table");
-    if (kc_limited(g)) MOHO_TRY(places(k, &k->panel, MOHO_FWD, &k->panel_spot, &k->panel_box));
-  }
-  return MOHO_OK;
+  if (!kc_limited(&k->geo)) return MOHO_OK;
+  if (k->fast_adjoint) MOHO_TRY(places(k, &k->tile, MOHO_ADJ, &k->tile_spot, &k->tile_box));
+  return k->fast_forward ? places(k, &k->panel, MOHO_FWD, &k->panel_spot, &k->panel_box) : MOHO_OK;
 }
 
 /* ---- lists of traces ----------------------------------------------------------------------------- */
@@ -301,6 +255,18 @@ static void group_items(const std::vector<trace> &t, const int64_t *first, int n
       at->push_back(has ? (int)(cur[j]++ - first[0]) : -1);
     }
   }
+}
+
+static moho_status list_sides(moho_kirchhoff *k, const std::vector<int> &src, const std::vector<int> &rec)
+{
+  std::vector<int> side;
+  std::vector<bool> has((size_t)k->geo.nside);
+  for (int s : src) has[(size_t)s] = true;
+  for (int r : rec) has[(size_t)(k->geo.roff + r)] = true;
+  for (int i = 0; i < k->geo.nside; i++)
+    if (has[(size_t)i]) side.push_back(i);
+  k->list.nside = (int)side.size();
+  return kc_block(k, side.size() * sizeof(int), side.data(), (void **)&k->list.side);
 }
 
 moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
@@ -336,6 +302,7 @@ moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   if (!l->first || !l->hpid) return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)n);
   memcpy(l->first, item.data(), item.size() * sizeof *l->first);
   memcpy(l->hpid, pid.data(), pid.size() * sizeof *l->hpid);
+  if (kc_afresh(k)) MOHO_TRY(list_sides(k, src, rec));
   MOHO_TRY(kc_block(k, (size_t)n * sizeof(int), src.data(), (void **)&l->src));
   MOHO_TRY(kc_block(k, (size_t)n * sizeof(int), rec.data(), (void **)&l->rec));
   MOHO_TRY(kc_block(k, (size_t)n * sizeof(int64_t), row.data(), (void **)&l->row));

@@ -265,12 +265,12 @@ __device__ __forceinline__ void load_group(const adj &a, const sides &v, int g, 
 #pragma unroll
   for (int j = 0; j < KC_SLOTS; j++) {
     int side = side_a<F>(a, v, g, j);
-    int64_t at = ((int64_t)side * a.ntile + tile) * KC_TILE + threadIdx.x;
+    int64_t at = row_at(a, side, tile) + threadIdx.x;
     if (F::PARTS && (a.lit[(int64_t)tile * a.nside + side] & my_patches())) q->lit |= 1u << j;
     q->ts[0][j] = a.rel[at];
     q->ts[1][j] = a.rel[at + KC_TILE / 2];
 #pragma unroll
-    for (int k = 0; k < F::PARTS; k++, at += (int64_t)a.nside * a.ntile * KC_TILE)
+    for (int k = 0; k < F::PARTS; k++, at += part_step(a))
       q->w[k][0][j] = a.legs[at], q->w[k][1][j] = a.legs[at + KC_TILE / 2];
   }
 }

@@ -11,14 +11,15 @@
 struct adj {
   const uint32_t *rel;
   const kc_span *span;                  /* [tile][side]                                            */
-  const float *legs;                    /* [part][side][tile][KC_TILE]                             */
+  const float *legs;                    /* a part of each after another                            */
   const uint16_t *lit;                  /* [tile][side]: a bit a patch                             */
   const int *order, *count;             /* of the tile: sources and receivers with weight          */
   const float2 *pairs;                  /* sample 0 of trace pid: pairs + (pid - first row) * pitch + window */
   const float *last;                    /* last sample of each row                                 */
   double *part;
   int64_t pitch, rows;                  /* row `rows` is all zero                                  */
-  int ntile, nside, nt, slices;
+  int ntile, nside, nt, slices;         /* ntile: of the image                                     */
+  int tile0, tiles;                     /* those whose rows are there, [side][tiles][KC_TILE]      */
   int na, nb, a0, b0;                   /* full: sides a0 + a, b0 + b                              */
   bool swap;                            /* sides A are receivers                                   */
   int g0, g1;                           /* groups of this launch                                   */
@@ -53,6 +54,13 @@ template <int WINDOW_, bool LIST_, bool LIMITS_, int PARTS_> struct form {
 
 /* The sides of this launch that have weight in the tile (LIT). */
 struct sides { const int *a, *b; int na, nb; };
+
+/* Where the row of a side and tile begins. */
+__device__ __forceinline__ int64_t row_at(const adj &a, int side, int tile)
+{
+  return ((int64_t)side * a.tiles + tile - a.tile0) * KC_TILE;
+}
+__device__ __forceinline__ int64_t part_step(const adj &a) { return (int64_t)a.nside * a.tiles * KC_TILE; }
 
 __device__ __forceinline__ int below(const int *v, int n, int limit)   /* how many of sorted v are */
 {

@@ -334,14 +334,14 @@ template<typename R> static times_of measure(const problem &p, double seconds, b
   times_of ms = {};
   if (only && !strstr(p.name, only)) return ms;
   made m;
-  make_problem(m, p, sizeof(R) == 4 ? MOHO_F32 : MOHO_F64);
+  make_problem(m, p, sizeof(R) == 4 ? MOHO_F32 : MOHO_F64, verify || p.share);
   runner<R> r(m);
   double updates = (double)m.traces * (double)m.ni;
   std::vector<R> x = normal<R>((size_t)m.ni, p.spiky), d = normal<R>((size_t)(m.traces * p.nt), false);
-  printf("%-16s %s %.3g updates, panels %dx%dx%d of %d%s, slices %d, window %d, tables %.0f MiB, work %.0f MiB%s%s\n",
+  printf("%-16s %s %.3g updates, panels %dx%dx%d of %d%s, slices %d, window %d, tables %.1f MiB, rows %.1f MiB, work %.0f MiB%s%s\n",
          p.name, sizeof(R) == 4 ? "f32" : "f64", updates, m.plan->panel.count[0], m.plan->panel.count[1],
          m.plan->panel.count[2], m.plan->panel.per, m.plan->long_sum ? " long" : "", m.plan->adj_slices, m.plan->window,
-         (double)K->table_bytes(m.plan) / 1048576, (double)r.work.n / 1048576,
+         (double)K->table_bytes(m.plan) / 1048576, (double)K->room_bytes(m.plan) / 1048576, (double)r.work.n / 1048576,
          m.plan->fast_forward ? "" : ", forward plain", m.plan->fast_adjoint ? "" : ", adjoint plain");
   if (p.share) {
     double n = 0;
@@ -430,6 +430,24 @@ static void time_all(double seconds, bool verify)
   measure_limits(large, "half: none", kinematic);
   large.dynamic = true, measure_limits(large, "half, dynamic: none", dynamic), large.dynamic = false;
   for (const problem *p : { &small, &large, &cube }) measure<double>(*p, .1, verify && p == &small);
+  /* rows made as they are needed, beside the same from tables; a rolling spread beside all pairs of as many traces */
+  problem fresh[] = { large, large, large, fans[1], fans[1], fans[1], cube, cube, time, time };
+  const char *const kinds[] = { "afresh: large, full", "afresh: large, coarse", "afresh: large, none", "afresh: dynamic, full",
+                                "afresh: dynamic, coarse", "afresh: dynamic, none", "afresh: 3-D, full", "afresh: 3-D, coarse",
+                                "afresh: time, full", "afresh: time, none" };
+  for (int i = 0; i < 10; i++) {
+    const bool coarse = strstr(kinds[i], "coarse"), none = strstr(kinds[i], "none");
+    fresh[i].name = kinds[i], fresh[i].tables = coarse ? COARSE : none ? NONE : MOHO_KIRCHHOFF_FULL;
+    measure<float>(fresh[i], .05, false);
+    if (i < 3) measure<double>(fresh[i], .05, false);
+  }
+  problem rolling = large, whole = large;
+  rolling.name = "rolling: 1000 x 240 of 3000", rolling.ns = 1000, rolling.nr = 2000, rolling.list = 4;
+  whole.name = "rolling: all pairs", whole.ns = 120, whole.nr = 2000;
+  for (bool fan : { false, true }) {
+    rolling.dynamic = whole.dynamic = fan, rolling.angle = whole.angle = fan ? 70 : 0;
+    measure<float>(rolling, .05, false), measure<float>(whole, .05, false);
+  }
 }
 
 int main(int argc, char **argv)

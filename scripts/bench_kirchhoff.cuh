@@ -9,7 +9,7 @@ struct problem {
   double dt, t0 = 0;
   moho_kirchhoff_mode mode = MOHO_KIRCHHOFF_ANALYTIC;
   int vel = 0;                          /* time mode: 0 one, 1 v(t), 2 v(x, t)                 */
-  int list = 0;                         /* 1 streamer, 2 zero offset, 3 at random              */
+  int list = 0;                         /* 1 streamer, 2 zero offset, 3 at random, 4 rolling   */
   int byot = 0;                         /* 1 f32, 2 f64 transposed, 3 with gaps, 4 whole samples, 5 marks in gaps */
   double amin = 0, amax = 0;
   bool spiky = false, shared = false;
@@ -20,12 +20,16 @@ struct problem {
   double angle = 0, offset = 0;         /* limits, from 0.8 of them: degrees, cells over a row  */
   double slope = 0;                     /* of the sources' depths, m each                       */
   bool share = false;                   /* when timed: tell what part of the pairs has weight   */
+  moho_kirchhoff_tables tables = MOHO_KIRCHHOFF_FULL;
+  int step = 4;                         /* of coarse ones: any times, and any legs, at nodes    */
 };
 
 struct made {
   problem p;
   int64_t ni;
-  std::vector<double> src, rec, vel, trav[2], pt[3];
+  std::vector<double> src, rec, vel, trav[2], pt[3], legs[2];   /* legs: of coarse tables, (points, n, 3) */
+  std::vector<float> nodes;
+  std::vector<double> nodes64;
   std::vector<int64_t> is, ir;
   moho_kirchhoff_desc d;
   moho_array arr[2];
@@ -76,6 +80,11 @@ static void traces(made &m)
       for (int r = s; r < std::min(s + p.nr / 2, p.nr); r++) m.is.push_back(s), m.ir.push_back(r);
   if (p.list == 2)
     for (int s = 0; s < std::min(p.ns, p.nr); s++) m.is.push_back(s), m.ir.push_back(s);
+  for (int s = 0; s < p.ns && p.list == 4; s++) {   /* 240 receivers around each source */
+    int first = (int)((int64_t)s * p.nr / p.ns) - 120;
+    first = std::max(0, std::min(first, p.nr - 240));
+    for (int r = first; r < first + 240; r++) m.is.push_back(s), m.ir.push_back(r);
+  }
   if (p.list == 3)
     for (int i = 0; i < p.ns * p.nr / 3 + 1; i++)
       m.is.push_back((int64_t)(rng() % p.ns)), m.ir.push_back((int64_t)(rng() % p.nr));
@@ -110,7 +119,76 @@ static void times(made &m, int side)
   }
 }
 
-static void make_problem(made &m, const problem &p, moho_dtype type)
+/* Coarse tables: slowness and numbers at nodes as they come, of the operator's type, and what is linear between them. */
+struct mesh { int n[3]; int64_t size; };
+
+static mesh mesh_of(const problem &p)
+{
+  mesh g = { {}, 1 };
+  for (int i = 0; i < 3; i++) g.size *= g.n[i] = p.n[i] > 1 ? (p.n[i] - 2) / p.step + 2 : 1;
+  return g;
+}
+
+static double at_node(const problem &p, int number, int64_t node, int side, moho_dtype type)
+{
+  double a = sin(.37 * (double)node + side), v = number ? .6 + .4 * a : (1 + .01 * a) / 2000;
+  if (number && (node / 3 + side) % 5 == 0) v = 0;   /* no weight around it */
+  if (number == 2) v *= cos(.21 * (double)node);
+  (void)p;
+  return type == MOHO_F32 ? (double)(float)v : v;
+}
+
+static double between(const problem &p, const mesh &g, const int at[3], int number, int side, moho_dtype type)
+{
+  double sum = 0;
+  for (int c = 0; c < 8; c++) {
+    int64_t node = 0;
+    double w = 1;
+    for (int a = 0; a < 3; a++) {
+      int j = g.n[a] > 1 ? std::min(at[a] / p.step, g.n[a] - 2) : 0, lo = j * p.step, hi = std::min(lo + p.step, p.n[a] - 1);
+      double f = hi > lo && g.n[a] > 1 ? (double)(at[a] - lo) / (hi - lo) : 0;
+      int up = c >> a & 1;
+      w *= up ? f : 1 - f;
+      node = node * g.n[a] + j + (g.n[a] > 1 ? up : 0);
+    }
+    if (w > 0) sum += w * at_node(p, number, node, side, type);
+  }
+  return sum;
+}
+
+static void coarse(made &m, moho_dtype type, bool wanted)
+{
+  const problem &p = m.p;
+  const mesh g = mesh_of(p);
+  const int parts = kir_parts(p.dynamic, p.n[0] > 1, p.angle > 0), sides = p.ns + p.nr;
+  m.nodes64.resize((size_t)(1 + parts) * (size_t)g.size * (size_t)sides);
+  for (int k = 0; k <= parts; k++)
+    for (int64_t i = 0; i < g.size; i++)
+      for (int s = 0; s < sides; s++) m.nodes64[(size_t)((k * g.size + i) * sides + s)] = at_node(p, k, i, s, type);
+  m.nodes.assign(m.nodes64.begin(), m.nodes64.end());
+  for (int side = 0; side < 2 && wanted; side++) {
+    const std::vector<double> &at = side ? m.rec : m.src;
+    int n = side ? p.nr : p.ns;
+    m.trav[side].resize((size_t)m.ni * n);
+    m.legs[side].assign((size_t)m.ni * n * 3, 0);
+#pragma omp parallel for
+    for (int64_t i = 0; i < m.ni; i++) {
+      int q[3] = { (int)(i / p.n[2] / p.n[1]), (int)(i / p.n[2] % p.n[1]), (int)(i % p.n[2]) };
+      for (int k = 0; k < n; k++) {
+        double square = 0, amp = 1;
+        for (int a = 0; a < 3; a++) square += pow(q[a] * p.d[a] - at[(size_t)(a * n + k)], 2);
+        double d = sqrt(square);
+        m.trav[side][(size_t)(i * n + k)] = d * between(p, g, q, 0, side * p.ns + k, type);
+        if (p.dynamic) amp = sqrt(2 / velocity(m, i)) / (p.n[0] > 1 ? d + EPS : sqrt(d + EPS));
+        for (int j = 0; j < parts; j++)
+          m.legs[side][(size_t)((i * n + k) * 3 + j)] = amp * between(p, g, q, j + 1, side * p.ns + k, type);
+      }
+    }
+  }
+}
+
+/* wanted: times for the reference. */
+static void make_problem(made &m, const problem &p, moho_dtype type, bool wanted = true)
 {
   m.p = p;
   m.ni = (int64_t)p.n[0] * p.n[1] * p.n[2];
@@ -123,9 +201,17 @@ static void make_problem(made &m, const problem &p, moho_dtype type)
     }
   positions(m);
   traces(m);
-  times(m, 0), times(m, 1);
+  const bool fields = p.tables == MOHO_KIRCHHOFF_COARSE;
+  if (fields) coarse(m, type, wanted);
+  else if (wanted || p.byot) times(m, 0), times(m, 1);
   moho_kirchhoff_desc d = {};
-  d.type = type, d.mode = p.byot ? MOHO_KIRCHHOFF_BYOT : p.mode;
+  d.type = type, d.mode = p.byot || fields ? MOHO_KIRCHHOFF_BYOT : p.mode, d.tables = p.tables;
+  if (fields) {
+    mesh g = mesh_of(p);
+    d.nodes.step = p.step, d.nodes.size = g.size;
+    for (int i = 0; i < 3; i++) d.nodes.n[i] = g.n[i];
+    d.nodes.tables = type == MOHO_F32 ? (const void *)m.nodes.data() : (const void *)m.nodes64.data();
+  }
   for (int i = 0; i < 3; i++) d.n[i] = p.n[i], d.d[i] = p.d[i];
   d.ns = p.ns, d.nr = p.nr, d.src = m.src.data(), d.rec = m.rec.data(), d.shared = p.shared;
   d.ntraces = m.traces;
@@ -177,7 +263,7 @@ struct view {
   moho_kirchhoff_limit angle, offset;
   bool dynamic;
   int64_t ni, traces;
-  const double *ts, *tr, *src, *rec, *vel;
+  const double *ts, *tr, *src, *rec, *vel, *ls, *lr;   /* ls, lr: numbers of legs, or NULL        */
   const int64_t *is, *ir;
 };
 
@@ -235,6 +321,7 @@ __device__ static double leg_weight(const view &m, int64_t i, int64_t s, int64_t
     w = taper(m.offset.hard ? m.offset.max : m.offset.min, m.offset.max, v);
   }
   if (!m.dynamic && !m.angle.on) return w;
+  if (m.ls) return w * kir_pair(kir_parts(m.dynamic, three, m.angle.on), m.ls + (i * m.ns + s) * 3, m.lr + (i * m.nr + r) * 3);
   ray(m, m.ts, m.ns, i, s, a), ray(m, m.tr, m.nr, i, r, b);
   if (!isfinite(a[0] + a[1] + a[2] + b[0] + b[1] + b[2])) return 0;
   double at = atan2(three ? hypot(a[0], a[1]) : a[1], a[2]), bt = atan2(three ? hypot(b[0], b[1]) : b[1], b[2]);
@@ -327,14 +414,15 @@ static std::vector<double> reference(const made &m, int dir, const std::vector<d
   const problem &p = m.p;
   size_t n = dir == MOHO_FWD ? (size_t)(m.traces * p.nt) : (size_t)m.ni;
   dev<double> ts(m.trav[0].size()), tr(m.trav[1].size()), src(m.src.size()), rec(m.rec.size()), vel(m.vel.size()),
-      in(x.size()), out(n);
+      in(x.size()), out(n), ls(m.legs[0].size()), lr(m.legs[1].size());
   dev<int64_t> is(m.is.size()), ir(m.ir.size());
+  ls.put(m.legs[0]), lr.put(m.legs[1]);
   ts.put(m.trav[0]), tr.put(m.trav[1]), src.put(m.src), rec.put(m.rec), vel.put(m.vel), in.put(x), is.put(m.is),
       ir.put(m.ir);
   view v = { { p.n[0], p.n[1], p.n[2] }, p.ns, p.nr, p.nt, m.d.type == MOHO_F32 ? 23 : 40, (int)m.vel.size(),
              { p.d[0], p.d[1], p.d[2] }, p.dt, p.t0, p.amin, p.amax, p.mode == MOHO_KIRCHHOFF_TIME, m.d.angle,
              m.d.offset, p.dynamic, m.ni, m.traces,
-             ts.p, tr.p, src.p, rec.p, vel.p, is.p, ir.p };
+             ts.p, tr.p, src.p, rec.p, vel.p, m.legs[0].empty() ? NULL : ls.p, lr.p, is.p, ir.p };
   CK(cudaMemset(out.p, 0, n * sizeof(double)));
   if (dir == MOHO_FWD) reference_forward<<<(unsigned)((m.traces + 63) / 64), 64>>>(v, in.p, out.p);
   else (dir == LIGHT ? reference_light : dir == COUNT ? reference_count : reference_adjoint)<<<(unsigned)((m.ni + 63) / 64), 64>>>(v, in.p, out.p);
@@ -345,6 +433,7 @@ static std::vector<double> reference(const made &m, int dir, const std::vector<d
 /* ---- shapes to check: every size different, edges and odd cases ---------------------------- */
 
 static const moho_kirchhoff_mode TIME = MOHO_KIRCHHOFF_TIME;
+static const moho_kirchhoff_tables COARSE = MOHO_KIRCHHOFF_COARSE, NONE = MOHO_KIRCHHOFF_NONE;
 static const problem problems[] = {
     {.name = "plain 2-D", .n = {1, 37, 23}, .d = {10, 10, 10}, .ns = 3, .nr = 5, .nt = 101, .dt = .004, .shift = 3},
     {.name = "2-D", .n = {1, 101, 67}, .d = {10, 10, 10}, .ns = 13, .nr = 45, .nt = 301, .dt = .004, .shift = -7},
@@ -576,4 +665,36 @@ static const problem problems[] = {
     D2("aperture, slope", 137, 93, 21, 10, 301, .amin = .5, .amax = .9, .slope = 3),
 #undef D2
 #undef A2
+/* Rows made as they are needed: those of large images a few boxes at a time. */
+#define F2(N, X, Z, NS, NR, NT, TABLES, ...)                                                                            \
+  {.name = N, .n = {1, X, Z}, .d = {10, 10, 10}, .ns = NS, .nr = NR, .nt = NT, .dt = .004, __VA_ARGS__ __VA_OPT__(,) .tables = TABLES}
+#define F3(N, X, NS, NR, NT, TABLES, ...)                                                                               \
+  {.name = N, .n = {X, X + 12, X - 5}, .d = {11, 10, 9}, .ns = NS, .nr = NR, .nt = NT, .dt = .004, __VA_ARGS__ __VA_OPT__(,) .tables = TABLES}
+    F2("coarse", 401, 203, 23, 67, 451, COARSE, .shift = -3),
+    {.name = "coarse, step 3", .n = {1, 102, 67}, .d = {10, 10, 10}, .ns = 13, .nr = 45, .nt = 301, .dt = .004,
+     .tables = COARSE, .step = 3},
+    {.name = "coarse, step 50", .n = {1, 102, 47}, .d = {10, 10, 10}, .ns = 13, .nr = 45, .nt = 301, .dt = .004,
+     .tables = COARSE, .step = 50},
+    F2("coarse, list", 191, 67, 25, 133, 251, COARSE, .list = 3),
+    F2("coarse, late start", 191, 67, 25, 133, 151, COARSE, .t0 = .31),
+    F2("coarse, lateral", 237, 93, 21, 40, 301, COARSE, .amin = .8, .amax = 1.2),
+    F2("coarse, dynamic", 401, 203, 23, 67, 451, COARSE, .dynamic = true, .angle = 70),
+    F2("coarse, dynamic, list", 191, 87, 25, 133, 251, COARSE, .list = 3, .dynamic = true, .angle = 70),
+    F2("coarse, dynamic, all limits", 137, 93, 21, 40, 301, COARSE, .amin = .8, .amax = 1.2, .dynamic = true, .offset = 1.7),
+    F2("coarse, angles", 137, 93, 21, 40, 301, COARSE, .angle = 40),
+    {.name = "coarse, fine", .n = {1, 41, 37}, .d = {10, 10, 10}, .ns = 5, .nr = 33, .nt = 4001, .dt = .0001, .plain = true,
+     .tables = COARSE},
+    F3("coarse, 3-D", 33, 7, 23, 151, COARSE),
+    F3("coarse, 3-D, list", 33, 7, 23, 151, COARSE, .list = 3),
+    F3("coarse, dynamic, 3-D", 27, 7, 12, 151, COARSE, .plain = true, .dynamic = true, .angle = 65),
+    F2("none", 401, 203, 23, 67, 451, NONE, .shift = 4),
+    F2("none, streamer", 291, 87, 45, 133, 251, NONE, .list = 1),
+    F2("none, dynamic", 301, 203, 23, 67, 451, NONE, .dynamic = true, .angle = 60),
+    F2("none, dynamic, shared", 177, 47, 43, 43, 151, NONE, .shared = true, .dynamic = true, .hard = true, .offset = 1),
+    F3("none, dynamic, 3-D", 27, 7, 12, 151, NONE, .plain = true, .dynamic = true, .angle = 65),
+    F3("none, 3-D, spiky", 33, 7, 43, 151, NONE, .spiky = true),
+    {.name = "none, time", .n = {1, 177, 347}, .d = {10, 10, .004}, .ns = 25, .nr = 53, .nt = 251, .dt = .004, .mode = TIME,
+     .vel = 2, .amin = .5, .amax = .77, .tables = NONE},
+#undef F2
+#undef F3
 };

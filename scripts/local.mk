@@ -20,7 +20,7 @@ EXTRA_DIST += %D%/bench_kirchhoff.cu %D%/bench_kirchhoff.cuh
 EXTRA_DIST += %D%/bench_ops.lua %D%/bench_ops.py
 EXTRA_DIST += %D%/bench_eikonal.lua %D%/bench_eikonal.py
 EXTRA_DIST += %D%/bench_arrays.lua %D%/bench_arrays.py
-EXTRA_DIST += %D%/bench_lift.lua %D%/bench_limits.lua
+EXTRA_DIST += %D%/bench_lift.lua %D%/bench_limits.lua %D%/bench_tables.lua
 EXTRA_DIST += %D%/bench_four_ways.py
 EXTRA_DIST += %D%/bench_sweep.lua
 

@@ -6,6 +6,17 @@ local kirchhoff, axis, numbers, with, isa = parts.kirchhoff, parts.axis, parts.n
 
 local memcheck = os.getenv "MOHO_MEMCHECK"
 local sets = memcheck and { "generic", "avx2" } or { "generic", "avx2", "avx512" }
+local card = moho.device "cuda:0"
+
+-- f(device) on the CPU with each instruction set, and on the card.
+local function everywhere(dtype, f)
+  for _, set in ipairs(dtype == "f32" and sets or { "avx2" }) do
+    isa(set)
+    f("cpu", set)
+    isa()
+  end
+  if card then f("cuda:0", "card") end
+end
 
 local function survey(more)
   more = more or {}
@@ -78,18 +89,16 @@ describe("coarse tables:", function()
         o.trav, o.mode, o.vel = { tables("src", 7), tables("rec", 19) }, nil, nil
       end
       for _, dtype in ipairs{ "f32", "f64" } do
-        for _, set in ipairs(dtype == "f32" and sets or { "avx2" }) do
-          isa(set)
-          local K = coarse(o, { dtype = dtype })
-          isa()
+        everywhere(dtype, function(device, set)
+          local K = coarse(o, { dtype = dtype, device = device })
           for side, i in pairs{ src = 4, rec = 13 } do
             local s = o[side .. "s"]
             local at = o.y and { s[1][i], s[2][i], s[3][i] } or { 0, s[1][i], s[2][i] }
             local want = interpolated(o, F:times(side, i):reshape{ F.shape[2] }:totable(), at, o.table_step or 4)
             local off = (K:times(side, i):reshape{ F.shape[2] } - moho.array(want, "f64")):abs():max()
-            assert.is_true(off < (dtype == "f32" and 3e-7 or 1e-11), ("%s %s: %g"):format(dtype, tostring(set), off))
+            assert.is_true(off < (dtype == "f32" and 3e-7 or 1e-11), ("%s %s: %g"):format(dtype, set, off))
           end
-        end
+        end)
       end
     end)
   end
@@ -101,13 +110,11 @@ describe("coarse tables:", function()
   for name, more in pairs(kinds) do
     it("have an adjoint, parts, illumination and fold, " .. name, function()
       for _, dtype in ipairs{ "f32", "f64" } do
-        for _, set in ipairs(dtype == "f32" and sets or { "avx2" }) do
-          isa(set)
-          local K = coarse(survey(more), { dtype = dtype })
-          isa()
+        everywhere(dtype, function(device)
+          local K = coarse(survey(more), { dtype = dtype, device = device })
           moho.dottest(K)
-          local F = full(survey(more), { dtype = dtype })
-          local m = moho.rng(1):uniform(K.dims, dtype, "cpu")
+          local F = full(survey(more), { dtype = dtype, device = device })
+          local m = moho.rng(1):uniform(K.dims, dtype, device)
           -- a smooth velocity: the same operator but for a little, near positions' angles more
           m:slice(more.y and ":, :, 1:9" or ":, 1:13"):fill(0)
           local off = difference(K * m, F * m)
@@ -119,7 +126,7 @@ describe("coarse tables:", function()
             local light = difference(K[f](K):slice(deep):copy(), F[f](F):slice(deep):copy())
             assert.is_true(light < 0.15, ("%s, %s: %g"):format(name, f, light))
           end
-        end
+        end)
       end
     end)
   end
@@ -200,8 +207,8 @@ describe("no tables:", function()
                   ["time, v(x, t)"] = { mode = "time", z = axis(38, 0, 0.008), v = "xt" }, ["time, 3-D"] = { mode = "time", z = axis(19, 0, 0.01), y = axis(11, 0, 5), v = "xyt" } }
   for name, more in pairs(kinds) do
     it("are the full ones, made as they are needed, " .. name, function()
-      for _, dtype in ipairs{ "f32", "f64" } do
-        local o = survey(more)
+      for _, dtype in ipairs{ "f32", "f64" } do everywhere(dtype, function(device)
+        local o = survey(with(more, { device = device }))
         o.v = nil
         o.mode, o.vel = more.mode or "analytic", 1700
         if more.v == "t" then o.vel = numbers(38, function(i) return 1600 + 8 * i end) end
@@ -212,13 +219,16 @@ describe("no tables:", function()
         local N, F = kirchhoff(o, { tables = "none", dtype = dtype }), kirchhoff(o, { tables = "full", dtype = dtype })
         assert.matches("times on the fly", tostring(N))
         assert.matches("tables %d", tostring(F))
-        local m, d = moho.rng(1):normal(N.dims, dtype, "cpu"), moho.rng(2):normal(N.dimsd, dtype, "cpu")
-        assert.is_true(difference(N * m, F * m) == 0)
-        assert.is_true(difference(N.H * d, F.H * d) == 0)
+        local m, d = moho.rng(1):normal(N.dims, dtype, device), moho.rng(2):normal(N.dimsd, dtype, device)
+        -- the card's sums go through the image in other pieces
+        local tol = device == "cpu" and 0 or dtype == "f32" and 2e-6 or 1e-13
+        assert.is_true(difference(N * m, F * m) <= tol)
+        assert.is_true(difference(N.H * d, F.H * d) <= tol)
         assert.is_true(difference(N:illumination(), F:illumination()) == 0)
         assert.is_true(difference(N:times("rec", 5), F:times("rec", 5)) == 0)
+        assert.is_true(difference(N:weights("src", 3), F:weights("src", 3)) == 0)
         moho.dottest(N)
-      end
+      end) end
     end)
   end
 
@@ -244,6 +254,97 @@ describe("no tables:", function()
         end
       end
       assert.is_true(difference(K * m, want) < (dtype == "f32" and 1e-5 or 1e-10))
+    end
+  end)
+end)
+
+-- Images large enough that the card makes rows of a few boxes at a time.
+describe("rows made as they are needed, on the card:", function()
+  local function large(more)
+    local three = more.y ~= nil
+    return survey(with({ x = axis(three and 47 or 301, 0, 9), z = axis(three and 39 or 151, 5, three and 12 or 8), t = axis(301, 0.01, 0.004), vel = 1800 }, more))
+  end
+  local kinds = { kinematic = {}, dynamic = { dynamic = true, angleaperture = 65 }, limits = { lateral_aperture = 0.8, aperture = 1.4 },
+                  ["a list"] = { traces = { isrc = { 1, 1, 2, 3, 5, 5, 7, 7, 7 }, irec = { 3, 4, 4, 18, 19, 2, 7, 7, 8 } } },
+                  ["a dynamic list"] = { dynamic = true, traces = { isrc = { 1, 1, 2, 3, 5, 5, 7, 7, 7 }, irec = { 3, 4, 4, 18, 19, 2, 7, 7, 8 } } },
+                  ["3-D"] = { y = axis(31, 0, 9) }, ["3-D, dynamic"] = { y = axis(31, 0, 9), dynamic = true } }
+  for name, more in pairs(kinds) do
+    for _, tables in ipairs{ "coarse", "none" } do
+      it(tables .. " tables are the CPU's, and parts the whole, " .. name, function()
+        if not card then return pending "no card" end
+        for _, dtype in ipairs{ "f32", "f64" } do
+          local o = large(more)
+          o.tables, o.dtype = tables, dtype
+          o.mode = tables == "none" and "analytic" or "eikonal"
+          if tables == "coarse" then
+            o.vel, o.table_tol = numbers(#o.z, function(i) return 1500 + 4 * i end), 1
+          end
+          local C, K = kirchhoff(o), kirchhoff(o, { device = "cuda:0" })
+          local m, d = moho.rng(1):normal(C.dims, dtype, "cpu"), moho.rng(2):normal(C.dimsd, dtype, "cpu")
+          local tol = dtype == "f64" and 1e-12 or tables == "coarse" and 5e-5 or 1e-5 -- the CPU interpolates in floats
+          local there, back = K * m:to "cuda:0", K.H * d:to "cuda:0"
+          local function close(what, a, b)
+            local off = difference(a, b)
+            assert.is_true(off < tol, ("%s %s: %g"):format(dtype, what, off))
+          end
+          close("forward", there, C * m)
+          close("adjoint", back, C.H * d)
+          close("illumination", K:illumination(), C:illumination())
+          local A = moho.vstack(K:split{ groups = 3 })
+          assert.is_true(difference(A * m:to "cuda:0", there) < (dtype == "f32" and 2e-6 or 1e-13))
+          assert.is_true(difference(A.H * d:to "cuda:0", back) < (dtype == "f32" and 2e-6 or 1e-13))
+        end
+      end)
+    end
+  end
+
+  it("memory is what print and the message say, a twelfth of that of full tables", function()
+    if not card then return pending "no card" end
+    local function side(n, z) return { numbers(n, function(i) return 5400 * (i - 0.7) / n end), numbers(n, function() return z end) } end
+    local base = { device = "cuda:0", x = axis(601, 0, 9), z = axis(401, 5, 8), t = axis(401, 0, 0.004), wav = { 1 }, wavcenter = 1, mode = "eikonal",
+                   vel = numbers(401, function(i) return 1500 + 3 * i end), srcs = side(41, 6), recs = side(87, 9) }
+    local function live(o)
+      collectgarbage() collectgarbage()
+      local before = moho.mem("cuda:0").live
+      local K = moho.kirchhoff(o)
+      collectgarbage() collectgarbage()
+      return moho.mem("cuda:0").live - before, tostring(K), K
+    end
+    for _, more in ipairs{ {}, { dynamic = true, angleaperture = 70 }, { dtype = "f64" } } do
+      local took = {}
+      for _, tables in ipairs{ "full", "coarse" } do
+        local o = with(with(base, more), { tables = tables, table_tol = tables == "coarse" and 1 or nil })
+        local bytes, text, K = live(o)
+        local said = tonumber(text:match "tables ([%d.]+) MiB") * 2 ^ 20
+        local rows = tonumber(text:match "rows in ([%d.]+) MiB" or 0) * 2 ^ 20
+        assert.is_true(math.abs(said / bytes - 1) < 0.05, ("%s: %d, said %d"):format(tables, bytes, said))
+        took[tables] = bytes + rows
+        K = nil
+        collectgarbage() collectgarbage()
+        moho.mem.trim "cuda:0"
+        moho.mem.limit(moho.mem("cuda:0").live + math.floor(bytes / 2), "cuda:0")
+        local ok, message = pcall(moho.kirchhoff, o)
+        moho.mem.limit(0, "cuda:0")
+        assert.is_false(ok)
+        local mib = tonumber(message:match "the tables of 41 sources and 87 receivers at 241001 points take ([%d.]+) MiB")
+        assert.is_true(mib and math.abs(mib * 2 ^ 20 / bytes - 1) < 0.05, ("%d, %s"):format(bytes, message))
+      end
+      assert.is_true(took.full > 12 * took.coarse, ("%d and %d"):format(took.full, took.coarse))
+    end
+  end)
+
+  it("making a plan takes no memory for the samples of all traces", function()
+    if not card then return pending "no card" end
+    local function side(n) return { numbers(n, function(i) return 500 * i / n end), numbers(n, function() return 0 end) } end
+    for _, more in ipairs{ {}, { dynamic = true, angleaperture = 60 }, { tables = "none" } } do
+      local o = with({ device = "cuda:0", x = axis(61, 0, 9), z = axis(40, 5, 8), t = axis(2000, 0, 0.001), wav = { 1 }, wavcenter = 1, vel = 2000,
+                       srcs = side(200), recs = side(300) }, more)
+      collectgarbage() collectgarbage()
+      moho.mem.trim "cuda:0"
+      moho.mem.limit(moho.mem("cuda:0").live + 200 * 2 ^ 20, "cuda:0") -- all samples: 458 MiB
+      local ok, message = pcall(moho.kirchhoff, o)
+      moho.mem.limit(0, "cuda:0")
+      assert.is_true(ok, tostring(message))
     end
   end)
 end)

@@ -334,7 +334,6 @@ local function agrees(o, set)
   local coarse = o.coarse
   o.coarse = nil
   local function check(device, name)
-    if device ~= "cpu" and o.tables and o.tables ~= "full" then return end
     for dtype, tol in pairs(tolerance) do
       if coarse and dtype == "f32" then tol = 5e-5 end -- their interpolation is in floats too
       isa(name)

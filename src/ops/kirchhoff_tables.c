@@ -10,14 +10,11 @@ enum { TOGETHER = 8, SAMPLES = 256 }; /* positions a batch; points compared, of 
 moho_status moho_kirchhoff_read_tables(const kirchhoff *k, kirchhoff_making *m)
 {
   moho_kirchhoff_desc *d = &m->d;
-  const bool here = k->op.dom_ctx->be->k->kirchhoff->fresh, time = d->mode == MOHO_KIRCHHOFF_TIME;
-  const char *word = k->tables ? k->tables : time && here ? "none" : "full";
+  const char *word = k->tables ? k->tables : d->mode == MOHO_KIRCHHOFF_TIME ? "none" : "full";
   d->tables = word[0] == 'c' ? MOHO_KIRCHHOFF_COARSE : word[0] == 'n' ? MOHO_KIRCHHOFF_NONE : MOHO_KIRCHHOFF_FULL;
   if (d->tables != MOHO_KIRCHHOFF_COARSE && (k->table_step || !isnan(k->table_tol)))
     return moho_fail_arg(k->table_step ? "table_step" : "table_tol", "it is of tables = \"coarse\"; the tables are \"%s\"", word);
   if (d->tables == MOHO_KIRCHHOFF_FULL) return MOHO_OK;
-  if (!here)
-    return moho_fail_arg("tables", "expected \"full\" on %s, got \"%s\"; use it with device = \"cpu\"", k->op.dom_ctx->name, word);
   const bool straight = d->mode != MOHO_KIRCHHOFF_BYOT;
   if (d->tables == MOHO_KIRCHHOFF_NONE && !straight)
     return moho_fail_arg("tables", "expected \"full\" or \"coarse\", got \"none\": only straight rays (modes \"analytic\" and \"time\") need no tables");

@@ -32,7 +32,7 @@ static moho_status kirchhoff_init(moho_op *op)
   if (!kernels(op) || !kernels(op)->make)
     return moho_fail(MOHO_ENODEV, "no Kirchhoff kernels on %s; use device = \"cpu\"", op->dom_ctx->name);
   moho_status st = make(k, &m);
-  if (st == MOHO_ENOMEM && m.d.ns && m.d.nr && kernels(op)->predict) {
+  if (st == MOHO_ENOMEM && m.d.ns && m.d.nr) {
     const char *less = m.d.mode == MOHO_KIRCHHOFF_BYOT && m.d.tables == MOHO_KIRCHHOFF_FULL ? "; tables = \"coarse\" take about a sixteenth of it in 2-D"
                        : m.d.mode == MOHO_KIRCHHOFF_ANALYTIC && m.d.tables == MOHO_KIRCHHOFF_FULL ? "; tables = \"none\" takes nothing" : "";
     m.d.dynamic = k->dynamic, m.d.angle.on |= k->angleaperture.n > 0;
@@ -128,13 +128,16 @@ static void print_limit(char *buf, size_t size, const char *what, const moho_num
 static void kirchhoff_describe(const moho_op *op, char *buf, size_t size)
 {
   const kirchhoff *k = (const kirchhoff *)op;
-  char times[100] = "times on the fly", aperture[240] = "";
+  char times[140] = "", room[40] = "", aperture[240] = "";
   size_t bytes = kernels(op)->table_bytes(k->plan);
   if (k->whole) snprintf(aperture, sizeof aperture, ", a part");
-  if (bytes) snprintf(times, sizeof times, "tables %.1f MiB", (double)bytes / (1 << 20));
+  if (kernels(op)->room_bytes && kernels(op)->room_bytes(k->plan))
+    snprintf(room, sizeof room, ", rows in %.1f MiB", (double)kernels(op)->room_bytes(k->plan) / (1 << 20));
+  if (k->kind == MOHO_KIRCHHOFF_FULL) snprintf(times, sizeof times, "tables %.1f MiB", (double)bytes / (1 << 20));
+  if (k->kind == MOHO_KIRCHHOFF_NONE) snprintf(times, sizeof times, "times on the fly%s", room);
   if (k->kind == MOHO_KIRCHHOFF_COARSE)
-    snprintf(times, sizeof times, "coarse tables %.1f MiB, off by %.2g s (99 %%), %.2g s at most", (double)bytes / (1 << 20), k->table_off[0],
-             k->table_off[1]);
+    snprintf(times, sizeof times, "coarse tables %.1f MiB%s, off by %.2g s (99 %%), %.2g s at most", (double)bytes / (1 << 20), room,
+             k->table_off[0], k->table_off[1]);
   print_limit(aperture, sizeof aperture, "angles", &k->angleaperture);
   print_limit(aperture, sizeof aperture,
               k->aperture_taper && k->aperture_taper[0] == 'h' ? "hard aperture" : "aperture", &k->aperture);
@@ -207,8 +210,7 @@ static const moho_param kirchhoff_params[] = {
      "pairs, (ns, nr, nt)"},
     {"tables", MOHO_P_TEXT, AT(tables), false, 0, "full|coarse|none",
      "full: times at each image point are kept; coarse: at every table_step-th along each axis, between which time over distance is interpolated "
-     "as it is needed (modes eikonal and byot); none: straight rays are computed as they are needed (modes analytic and time). Default: full; mode "
-     "\"time\" on the CPU: none. On cuda: full"},
+     "as it is needed (modes eikonal and byot); none: straight rays are computed as they are needed (modes analytic and time). Default: full; mode \"time\": none"},
     {"table_step", MOHO_P_INT, AT(table_step), false, 0, NULL, "of coarse tables, 2 or more points. Default: 4"},
     {"table_tol", MOHO_P_REAL, AT(table_tol), false, NAN, NULL,
      "what the times of coarse tables may be off by (s) at the 99th percentile of random points; it is measured, and print shows it. Default: 0.02 "

@@ -1,0 +1,343 @@
+/* Rows of tables: times, and the numbers of the legs' weights, computed in double and rounded once. Tables of all boxes are
+   made once, from the user's or straight rays; or those of a few boxes whenever they are needed, from coarse tables or
+   straight rays, in a part of the work area that the next few take over. Nothing is contracted to fused multiply-adds here,
+   so that a leg is on the same side of its taper's steps as on the CPU. */
+#include <math.h>
+#include "kirchhoff_cuda_times.cuh"
+#include "kirchhoff_cuda_weights.cuh"
+
+/* ---- legs of straight rays and of the user's times ------------------------------------------- */
+
+__device__ static double entry(const void *p, bool wide, const int64_t stride[2], int64_t i, int64_t j)
+{
+  int64_t e = i * stride[0] + j * stride[1];
+  return wide ? ((const double *)p)[e] : (double)((const float *)p)[e];
+}
+
+__device__ static int64_t straight(const kc_geo &g, int side) { return side - (g.roff && side >= g.ns ? g.roff : 0); }
+
+__device__ static double distance(const kc_geo &g, int side, const int at[3])
+{
+  double square = 0;
+  for (int i = 0; i < 3; i++) {
+    double d = kc_coordinate(g, i, at[i]) - g.pos[i * (int64_t)g.nside + side];
+    square += d * d;
+  }
+  return sqrt(square);
+}
+
+__device__ static double raw_time(const kc_geo &g, int side, double v, const int at[3])
+{
+  int k = g.roff && side >= g.ns;
+  if (g.mode == MOHO_KIRCHHOFF_BYOT)
+    return entry(g.trav[k], g.wide[k], g.stride[k], kc_index(g, at), straight(g, side));
+  return distance(g, side, at) / v;
+}
+
+/* dT/d(axis): central differences, one-sided at the image's edges; along an axis of one point, the straight ray's. */
+__device__ static double slope(const kc_geo &g, int side, double v, const int at[3], int axis)
+{
+  if (g.n[axis] == 1) {
+    double t = raw_time(g, side, v, at);
+    return t > 0 ? (g.o[axis] - g.pos[axis * (int64_t)g.nside + side]) / (v * v * t) : 0;
+  }
+  int lo[3] = {at[0], at[1], at[2]}, hi[3] = {at[0], at[1], at[2]};
+  if (at[axis] > 0) lo[axis]--;
+  if (at[axis] < g.n[axis] - 1) hi[axis]++;
+  return (raw_time(g, side, v, hi) - raw_time(g, side, v, lo)) / ((double)(hi[axis] - lo[axis]) * g.d[axis]);
+}
+
+__device__ static double amplitude(const kc_geo &g, int side, double v, const int at[3])
+{
+  int k = g.roff && side >= g.ns;
+  if (g.amp[0])
+    return entry(g.amp[k], g.amp_wide[k], g.amp_stride[k], kc_index(g, at), straight(g, side)) * sqrt(2 / v);
+  return kir_amplitude(g.three, distance(g, side, at), g.eps, v);
+}
+
+/* Where there is no time there is no weight. */
+__device__ static void leg(const kc_geo &g, bool has, int side, const int at[3], double w[3])
+{
+  w[0] = w[1] = w[2] = 0;
+  if (!has) return;
+  double v = g.nvel ? kc_velocity(g, at) : 0, slopes[3] = {};
+  for (int i = g.three ? 0 : 1; i < 3; i++) slopes[i] = slope(g, side, v, at, i);
+  kir_leg(g.dynamic, g.three, g.angle, g.taper, slopes, g.dynamic ? amplitude(g, side, v, at) : 1, w);
+}
+
+/* ---- what rows are made from -------------------------------------------------------------------- */
+
+struct rows {
+  kc_geo geo;
+  kc_boxes box;
+  const kc_span *span;                  /* [box][side]                                           */
+  const int *side;                      /* those that are wanted, or NULL: all                   */
+  int nsides, each;                     /* and how many of them a block makes                    */
+  int first, n, frac, parts;
+  uint32_t none;                        /* in place of a time                                    */
+  int64_t one;                          /* entries of a coarse table                             */
+  void *times, *legs;
+};
+
+/* A point to which all is computed: straight rays, the user's times. */
+template <typename R_> struct computed {
+  typedef R_ R;
+  int at[3];
+  __device__ void place(const rows &, const int p[3])
+  {
+    for (int i = 0; i < 3; i++) at[i] = p[i];
+  }
+  __device__ bool row(const rows &a, int side, int64_t *q, R w[3]) const
+  {
+    double v[3];
+    bool has = kc_time(a.geo, side, at, a.frac, q);
+    if (a.parts) leg(a.geo, has, side, at, v);
+    for (int k = 0; k < 3; k++) w[k] = a.parts ? (R)v[k] : 0;
+    return has;
+  }
+};
+
+__device__ __forceinline__ float spread(bool three, float d) { return three ? 1 / d : rsqrtf(d); }
+__device__ __forceinline__ double spread(bool three, double d) { return 1 / (three ? d : sqrt(d)); }
+
+/* A point between N nodes of coarse tables. */
+template <typename R_, int N> struct between {
+  typedef R_ R;
+  kc_cell<R, N> cell;
+  R scale;                              /* sqrt(2/v) of dynamic weights                          */
+  __device__ void place(const rows &a, const int p[3])
+  {
+    kc_cell_of(a.geo, p, &cell);
+    scale = a.geo.dynamic ? (R)sqrt(2 / kc_velocity(a.geo, p)) : 1;
+  }
+  __device__ bool row(const rows &a, int side, int64_t *q, R w[3]) const
+  {
+    double far = kc_straight(a.geo, cell, side);
+    bool has = kc_time_between(a.geo, cell, side, far, a.frac, q);
+    R amp = a.geo.dynamic && !a.geo.own_amp ? scale * spread(a.geo.three, (R)(far + a.geo.eps)) : scale;
+#pragma unroll
+    for (int k = 0; k < 3; k++) {
+      w[k] = 0;
+      if (k >= a.parts || !has) continue;
+      kc_mixed<R> v = kc_mix(cell, (const R *)a.geo.nodes + (k + 1) * a.one, a.geo.nside, side);
+      R u = (v.first + v.more) * amp;
+      if (fabs((double)u) <= 1e300) w[k] = u;   /* beside what has no ray there is no weight */
+    }
+    return has;
+  }
+};
+
+/* ---- rows ----------------------------------------------------------------------------------------- */
+
+/* Of the adjoint kernels: a block a tile, a thread a point, side after side. WIDE: absolute, 64 bits. */
+template <class M, bool WIDE> __global__ void __launch_bounds__(KC_TILE) by_side_kernel(const __grid_constant__ rows a)
+{
+  typedef typename M::R R;
+  int tile = a.first + (int)blockIdx.x, at[3], end = min(a.nsides, (int)(blockIdx.y + 1) * a.each);
+  bool in = kc_point(a.geo, a.box, tile, (int)threadIdx.x, at);
+  const kc_span *span = a.span + (int64_t)tile * a.geo.nside;
+  int64_t row = (int64_t)a.n * KC_TILE, step = row * a.geo.nside;
+  M m;
+  m.place(a, at);
+  for (int i = (int)blockIdx.y * a.each; i < end; i++) {
+    int side = a.side ? a.side[i] : i;
+    int64_t q, to = side * row + (int64_t)blockIdx.x * KC_TILE + threadIdx.x;
+    R w[3];
+    bool has = m.row(a, side, &q, w);
+    if (WIDE) ((int64_t *)a.times)[to] = has ? q : INT64_MIN / 4;   /* with any other leg: before the record */
+    else ((uint32_t *)a.times)[to] = has ? (uint32_t)(q - ((int64_t)span[side].base << KC_FRAC)) : a.none;
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+      if (k < a.parts) ((R *)a.legs)[k * step + to] = in ? w[k] : 0;
+  }
+}
+
+/* Of the forward kernels: a block 32 points of a box, a warp four of them, a lane a side. */
+template <class M, bool WIDE> __global__ void __launch_bounds__(256) by_point_kernel(const __grid_constant__ rows a)
+{
+  typedef typename M::R R;
+  __shared__ M point[KC_LANES];
+  __shared__ bool inside[KC_LANES];
+  int chunks = a.box.per / KC_LANES, box = a.first + (int)blockIdx.x / chunks, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  if (warp == 0) {
+    int at[3];
+    inside[lane] = kc_point(a.geo, a.box, box, (int)blockIdx.x % chunks * KC_LANES + lane, at);
+    point[lane].place(a, at);
+  }
+  __syncthreads();
+  int64_t four = (int64_t)blockIdx.x * (KC_LANES / 4) + warp, nside = a.geo.nside;
+  const kc_span *span = a.span + box * nside;
+  int end = min(a.nsides, (int)(blockIdx.y + 1) * a.each);
+  for (int i = (int)blockIdx.y * a.each + lane; i < end; i += KC_LANES) {
+    int side = a.side ? a.side[i] : i;
+    int64_t t[4], base = (int64_t)span[side].base << KC_FRAC;
+    R w[3][4];
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      R v[3];
+      bool has = point[warp * 4 + e].row(a, side, &t[e], v);
+      if (WIDE) t[e] = has ? t[e] : INT64_MIN / 4;
+      else t[e] = has ? t[e] - base : (int64_t)a.none;
+      for (int k = 0; k < 3; k++) w[k][e] = inside[warp * 4 + e] ? v[k] : 0;
+    }
+    if constexpr (WIDE) {
+      longlong2 *to = (longlong2 *)a.times + four * 2 * nside + side;
+      to[0] = make_longlong2(t[0], t[1]), to[nside] = make_longlong2(t[2], t[3]);
+#pragma unroll
+      for (int k = 0; k < 3; k++)
+        for (int e = 0; e < 4 && k < a.parts; e++) ((R *)a.legs)[((four * 4 + e) * a.parts + k) * nside + side] = w[k][e];
+    } else {
+      ((uint4 *)a.times)[four * nside + side] = make_uint4((uint32_t)t[0], (uint32_t)t[1], (uint32_t)t[2], (uint32_t)t[3]);
+#pragma unroll
+      for (int k = 0; k < 3; k++)
+        if (k < a.parts) ((float4 *)a.legs)[(four * a.parts + k) * nside + side] = make_float4(w[k][0], w[k][1], w[k][2], w[k][3]);
+    }
+  }
+}
+
+/* What a table holds of one side. A thread a point of the image, m in its order. */
+template <class M> __global__ void afresh_kernel(const __grid_constant__ rows a, int side, bool legs, double unit, double *m)
+{
+  typedef typename M::R R;
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, q;
+  const int *n = a.geo.n;
+  if (i >= (int64_t)n[0] * n[1] * n[2]) return;
+  int at[3] = { (int)(i / n[2] / n[1]), (int)(i / n[2] % n[1]), (int)(i % n[2]) };
+  R w[3];
+  M p;
+  p.place(a, at);
+  bool has = p.row(a, side, &q, w);
+  double square = 0;
+  for (int k = 0; k < a.parts; k++) square += (double)w[k] * (double)w[k];
+  if (legs) m[i] = a.parts ? sqrt(square) : 1;
+  else m[i] = has ? (double)q * unit * a.geo.dt + a.geo.half : NAN;
+}
+
+/* ---- entries ---------------------------------------------------------------------------------------- */
+
+static bool wide(const moho_kirchhoff *k, moho_dir dir) { return !(dir == MOHO_FWD ? k->fast_forward : k->fast_adjoint); }
+
+static const kc_boxes *boxes_of(const moho_kirchhoff *k, moho_dir dir)
+{
+  return dir == MOHO_FWD && k->fast_forward ? &k->panel : &k->tile;
+}
+
+/* Points whose rows are made at a time, as they are needed: these take a twelfth of what the rows of all boxes would, or 8 MiB. */
+int64_t kc_room_points(const moho_kirchhoff *k)
+{
+  int64_t one = (int64_t)k->geo.nside * (int64_t)moho_dtype_size(k->type) * (1 + k->parts), points = k->ni / 12;
+  if (points < ((int64_t)1 << 23) / one) points = ((int64_t)1 << 23) / one;
+  return points > KC_TILE ? points : KC_TILE;
+}
+
+int kc_at_once(const moho_kirchhoff *k, const kc_boxes *b)
+{
+  int64_t n = kc_room_points(k) / b->per;
+  return !kc_afresh(k) || n > b->n ? b->n : n > 1 ? (int)n : 1;
+}
+
+static size_t up(size_t n) { return (n + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN; }
+
+static size_t entries(const moho_kirchhoff *k, moho_dir dir, int boxes)
+{
+  return (size_t)boxes * (size_t)boxes_of(k, dir)->per * (size_t)k->geo.nside;
+}
+static size_t times_bytes(const moho_kirchhoff *k, moho_dir dir, int boxes) { return entries(k, dir, boxes) * (wide(k, dir) ? 8 : 4); }
+static size_t legs_bytes(const moho_kirchhoff *k, moho_dir dir, int boxes)
+{
+  return entries(k, dir, boxes) * (size_t)k->parts * moho_dtype_size(k->type);
+}
+
+static size_t one_room(const moho_kirchhoff *k, moho_dir dir)
+{
+  int n = kc_at_once(k, boxes_of(k, dir));
+  return up(times_bytes(k, dir, n)) + up(legs_bytes(k, dir, n));
+}
+
+size_t kc_room(const moho_kirchhoff *k, moho_dir dir)
+{
+  if (!kc_afresh(k)) return 0;
+  size_t room = one_room(k, dir), other = 0;
+  if (dir == MOHO_FWD && k->mend) other = kc_room(k, MOHO_ADJ);   /* kc_mend_forward has the adjoint's rows */
+  return room > other ? room : other;
+}
+
+typedef void (*row_kernel)(rows);
+
+template <class M> static row_kernel kernel_of(moho_dir dir, bool wide)
+{
+  if constexpr (sizeof(typename M::R) == 4)
+    if (!wide) return dir == MOHO_FWD ? by_point_kernel<M, false> : by_side_kernel<M, false>;
+  return dir == MOHO_FWD ? by_point_kernel<M, true> : by_side_kernel<M, true>;
+}
+
+static rows arguments(const moho_kirchhoff *k)
+{
+  const kc_geo *g = &k->geo;
+  rows a = {};
+  a.geo = *g, a.frac = kc_frac(k), a.parts = k->parts, a.one = (int64_t)g->node[0] * g->node[1] * g->node[2] * g->nside;
+  return a;
+}
+
+static moho_status fill(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, const kc_table_rows *r)
+{
+  rows a = arguments(k);
+  bool coarse = a.geo.tables == MOHO_KIRCHHOFF_COARSE, deep = a.geo.n[0] > 1, w = wide(k, dir);
+  a.box = *boxes_of(k, dir);
+  a.span = dir == MOHO_FWD && k->fast_forward ? k->panel_span : k->tile_span;
+  a.side = k->list.side, a.nsides = k->list.side ? k->list.nside : a.geo.nside;
+  a.first = r->first, a.n = r->n, a.times = r->times, a.legs = r->legs;
+  a.none = dir == MOHO_FWD ? (uint32_t)(KC_HALF + 2) << KC_FRAC : kc_no_time(k);
+  a.each = dir == MOHO_FWD ? 256 : 16;
+  while ((a.nsides + a.each - 1) / a.each > 65535) a.each *= 2;
+  row_kernel kernel;
+  if (k->type == MOHO_F32)
+    kernel = !coarse ? kernel_of<computed<float>>(dir, w) : deep ? kernel_of<between<float, 8>>(dir, w) : kernel_of<between<float, 4>>(dir, w);
+  else
+    kernel = !coarse ? kernel_of<computed<double>>(dir, w) : deep ? kernel_of<between<double, 8>>(dir, w) : kernel_of<between<double, 4>>(dir, w);
+  dim3 grid(dir == MOHO_FWD ? (unsigned)r->n * (unsigned)(a.box.per / KC_LANES) : (unsigned)r->n, (unsigned)((a.nsides + a.each - 1) / a.each));
+  kernel<<<grid, dir == MOHO_FWD ? 256 : KC_TILE, 0, st>>>(a);
+  CUDA_LAUNCHED("kirchhoff tables");
+  return MOHO_OK;
+}
+
+/* Tables of all boxes. */
+moho_status kc_keep(moho_kirchhoff *k, moho_dir dir)
+{
+  kc_table_rows r = {};
+  r.n = boxes_of(k, dir)->n;
+  MOHO_TRY(kc_block(k, times_bytes(k, dir, r.n), NULL, &r.times));
+  if (k->parts) MOHO_TRY(kc_block(k, legs_bytes(k, dir, r.n), NULL, &r.legs));
+  k->times[dir] = r.times, k->legs[dir] = r.legs;
+  return fill(k, kc_stream(k), dir, &r);
+}
+
+moho_status kc_rows_at(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, int first, void *room, kc_table_rows *r)
+{
+  const kc_boxes *b = boxes_of(k, dir);
+  *r = { 0, b->n, k->times[dir], k->legs[dir], st, 0 };
+  if (!kc_afresh(k)) return MOHO_OK;
+  int n = kc_at_once(k, b);
+  r->first = first, r->n = b->n - first < n ? b->n - first : n;
+  r->times = room;
+  r->legs = k->parts ? (char *)r->times + up(times_bytes(k, dir, n)) : NULL;
+  return fill(k, r->st, dir, r);
+}
+
+moho_status kc_rows_done(const moho_kirchhoff *k, cudaStream_t st, const kc_table_rows *r)
+{
+  (void)k, (void)st, (void)r;
+  return MOHO_OK;
+}
+
+moho_status kc_look_afresh(const moho_kirchhoff *k, cudaStream_t st, moho_kirchhoff_look what, int side, double *m)
+{
+  rows a = arguments(k);
+  bool coarse = a.geo.tables == MOHO_KIRCHHOFF_COARSE, deep = a.geo.n[0] > 1;
+  auto kernel = afresh_kernel<computed<float>>;
+  if (k->type == MOHO_F32) kernel = !coarse ? kernel : deep ? afresh_kernel<between<float, 8>> : afresh_kernel<between<float, 4>>;
+  else kernel = !coarse ? afresh_kernel<computed<double>> : deep ? afresh_kernel<between<double, 8>> : afresh_kernel<between<double, 4>>;
+  kernel<<<KC_GRID(k->ni, 128), 128, 0, st>>>(a, side, what == MOHO_KIRCHHOFF_LEGS, ldexp(1., -a.frac), m);
+  CUDA_LAUNCHED("kirchhoff look");
+  return MOHO_OK;
+}
