@@ -23,6 +23,7 @@ moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host, void **p
 static void cuda_kirchhoff_free(moho_kirchhoff *k)
 {
   if (!k) return;
+  if (k->side && !k->part && cudaStreamDestroy(k->side) != cudaSuccess) cudaGetLastError();
   for (int i = 0; i < k->nblk; i++) moho_block_unref(k->blk[i]);
   free(k->list.first), free(k->list.hpid), free(k->unit_first);
   free(k);
@@ -200,6 +201,7 @@ static moho_status fill(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double 
   MOHO_TRY(nodes(k, d));
   if (!k->ntraces || !k->ni) return MOHO_OK;
   try {
+    if (kc_afresh(k)) CUDA_TRY(cudaStreamCreateWithFlags(&k->side, cudaStreamNonBlocking));
     if (!k->full) MOHO_TRY(kc_make_list(k, d));
     MOHO_TRY(choose(k, d));
     MOHO_TRY(kc_offset_table(k));

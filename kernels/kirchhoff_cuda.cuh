@@ -68,7 +68,7 @@ typedef struct kc_table_rows {
   int first, n;
   void *times, *legs;
   cudaStream_t st;                      /* on which they are                                 */
-  int turn;                             /* which of the rooms they are in                    */
+  int turn;                             /* 0 or 1: those of two turns are there at once      */
 } kc_table_rows;
 
 /* The image cut into equal boxes: tiles (sizes powers of two, points in patches) or panels (points in C order). */
@@ -121,6 +121,8 @@ struct moho_kirchhoff {
      int64_t [side][tile][KC_TILE], forward [tile][KC_TILE/2][side][2]. Legs: adjoint [part][side][tile][point], fast
      forward [panel][point/4][part][side][4], plain [tile][point][part][side]. NULL: made as they are needed. */
   void *times[2], *legs[2];
+  cudaStream_t side;                    /* every other few boxes are worked on there; a part has the whole's */
+  bool part;
   kc_list list;
   int plain_slices, plain_rows;
   int parts;                            /* numbers of a leg's weight, 0 to 3                 */

@@ -222,11 +222,12 @@ static const kc_boxes *boxes_of(const moho_kirchhoff *k, moho_dir dir)
   return dir == MOHO_FWD && k->fast_forward ? &k->panel : &k->tile;
 }
 
-/* Points whose rows are made at a time, as they are needed: these take a twelfth of what the rows of all boxes would, or 8 MiB. */
+/* Points whose rows are made at a time, as they are needed: the rows of two such turns take an eleventh of what those of all
+   boxes would, or 8 MiB. */
 int64_t kc_room_points(const moho_kirchhoff *k)
 {
-  int64_t one = (int64_t)k->geo.nside * (int64_t)moho_dtype_size(k->type) * (1 + k->parts), points = k->ni / 12;
-  if (points < ((int64_t)1 << 23) / one) points = ((int64_t)1 << 23) / one;
+  int64_t one = (int64_t)k->geo.nside * (int64_t)moho_dtype_size(k->type) * (1 + k->parts), points = k->ni / 22;
+  if (points < ((int64_t)1 << 22) / one) points = ((int64_t)1 << 22) / one;
   return points > KC_TILE ? points : KC_TILE;
 }
 
@@ -248,7 +249,8 @@ static size_t legs_bytes(const moho_kirchhoff *k, moho_dir dir, int boxes)
   return entries(k, dir, boxes) * (size_t)k->parts * moho_dtype_size(k->type);
 }
 
-static size_t one_room(const moho_kirchhoff *k, moho_dir dir)
+/* Of one turn. */
+static size_t half_room(const moho_kirchhoff *k, moho_dir dir)
 {
   int n = kc_at_once(k, boxes_of(k, dir));
   return up(times_bytes(k, dir, n)) + up(legs_bytes(k, dir, n));
@@ -257,7 +259,8 @@ static size_t one_room(const moho_kirchhoff *k, moho_dir dir)
 size_t kc_room(const moho_kirchhoff *k, moho_dir dir)
 {
   if (!kc_afresh(k)) return 0;
-  size_t room = one_room(k, dir), other = 0;
+  bool one = kc_at_once(k, boxes_of(k, dir)) == boxes_of(k, dir)->n;
+  size_t room = half_room(k, dir) * (one ? 1 : 2), other = 0;
   if (dir == MOHO_FWD && k->mend) other = kc_room(k, MOHO_ADJ);   /* kc_mend_forward has the adjoint's rows */
   return room > other ? room : other;
 }
@@ -312,22 +315,36 @@ moho_status kc_keep(moho_kirchhoff *k, moho_dir dir)
   return fill(k, kc_stream(k), dir, &r);
 }
 
+/* What comes on `later` waits for what is on `sooner`. */
+static moho_status behind(cudaStream_t sooner, cudaStream_t later)
+{
+  cudaEvent_t e;
+  CUDA_TRY(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+  cudaError_t err = cudaEventRecord(e, sooner);
+  if (err == cudaSuccess) err = cudaStreamWaitEvent(later, e, 0);
+  cudaEventDestroy(e);
+  return err == cudaSuccess ? MOHO_OK : cuda_failed(err, "an event of a Kirchhoff plan");
+}
+
+/* Turns alternate between `st` and the plan's own stream, each with its part of the room, so that rows are made while the
+   others' kernels run, and kernels of one turn fill the device while the last blocks of the other do. */
 moho_status kc_rows_at(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, int first, void *room, kc_table_rows *r)
 {
   const kc_boxes *b = boxes_of(k, dir);
   *r = { 0, b->n, k->times[dir], k->legs[dir], st, 0 };
   if (!kc_afresh(k)) return MOHO_OK;
   int n = kc_at_once(k, b);
+  if (first == 0 && n < b->n) MOHO_TRY(behind(st, k->side));
   r->first = first, r->n = b->n - first < n ? b->n - first : n;
-  r->times = room;
+  r->turn = first / n % 2, r->st = r->turn ? k->side : st;
+  r->times = (char *)room + (size_t)r->turn * half_room(k, dir);
   r->legs = k->parts ? (char *)r->times + up(times_bytes(k, dir, n)) : NULL;
   return fill(k, r->st, dir, r);
 }
 
 moho_status kc_rows_done(const moho_kirchhoff *k, cudaStream_t st, const kc_table_rows *r)
 {
-  (void)k, (void)st, (void)r;
-  return MOHO_OK;
+  return kc_afresh(k) && r->first + r->turn > 0 ? behind(k->side, st) : MOHO_OK;
 }
 
 moho_status kc_look_afresh(const moho_kirchhoff *k, cudaStream_t st, moho_kirchhoff_look what, int side, double *m)

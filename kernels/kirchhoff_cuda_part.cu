@@ -31,7 +31,7 @@ moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t 
   moho_kirchhoff *k = (moho_kirchhoff *)malloc(sizeof *k);
   if (!k) return moho_fail(MOHO_ENOMEM, "out of memory for a Kirchhoff plan");
   *k = *whole;
-  k->nblk = 0, k->full = false, k->ntraces = ntraces;
+  k->part = true, k->nblk = 0, k->full = false, k->ntraces = ntraces;
   k->unit = NULL, k->unit_first = NULL;   /* of all pairs */
   k->mend = NULL, k->mend_first = NULL, k->live = NULL, k->live_first = NULL;
   memset(&k->list, 0, sizeof k->list);
