@@ -120,7 +120,9 @@ static inline __attribute__((always_inline)) void tile_body(const tile_sum *q, i
   for (int j = 0; j < KIR_TILE; j++) deep[j] = no_depths;
   for (int64_t e = from; e < to; e++) {
     int64_t r = rec[e], o = row[e] * ld, next = e + KIR_AHEAD;
-    __builtin_prefetch(q->d + (row[next] * ld + start[KIR_TILE - 1] + q->base[KIR_TILE - 1][rec[next]] + L * width));
+    const float *ahead = q->d + row[next] * ld;
+    __builtin_prefetch(ahead + start[0] + q->base[0][rec[next]]);
+    __builtin_prefetch(ahead + start[KIR_TILE - 1] + q->base[KIR_TILE - 1][rec[next]] + L * width);
 #pragma GCC unroll 4
     for (int j = 0; j < KIR_TILE; j++) {
       const float *d = q->d + (o + start[j] + q->base[j][r]);
