@@ -33,7 +33,7 @@ static void cpu_kirchhoff_free(moho_kirchhoff *k)
     return;
   }
   free(k->corner), free(k->tile), free(k->box), free(k->shift), free(k->bad);
-  free(k->pos[0]), free(k->cell[0]), free(k->offset_weight), free(k->offset_quick);
+  free(k->pos[0]), free(k->cell[0]), free(k->offset_weight), free(k->offset_quick), free(k->scale);
   free(k->vel);
   for (int i = 0; i < 2; i++) moho_array_unref(k->trav[i]), moho_array_unref(k->amp[i]);
   moho_block_unref(k->memory);
@@ -238,6 +238,26 @@ static size_t coarse_bytes(const moho_kirchhoff *k)
   return (size_t)(1 + k->parts) * (size_t)k->nnode * (size_t)k->nside * moho_dtype_size(k->type);
 }
 
+/* The steps of the angles' taper by cosines, for legs near positions; the factor of amplitudes, for the vectors. */
+static moho_status prepare_legs(moho_kirchhoff *k)
+{
+  const double pi = 3.14159265358979323846;
+  for (int i = 0; i < KIR_STEPS && k->angle.on; i++) {
+    double from = k->angle.hard ? k->angle.max : k->angle.min + (k->angle.max - k->angle.min) * (i + 1) / KIR_STEPS;
+    k->angle_cos[i] = from < pi ? (float)cos(from) : -2;
+    k->angle_step[i] = i + 1 == KIR_STEPS || k->angle.hard ? 0 : (float)k->steps[i + 1];
+  }
+  if (!k->dynamic || k->type != MOHO_F32) return MOHO_OK;
+  k->scale = malloc((size_t)k->npatch * (size_t)k->lanes * sizeof *k->scale);
+  if (!k->scale) return moho_fail(MOHO_ENOMEM, "out of memory for velocities at %" PRId64 " points", k->ni);
+  for (int64_t p = 0; p < k->npatch; p++) {
+    kir_geo g;
+    moho_kir_geo(k, p, &g);
+    for (int l = 0; l < k->lanes; l++) k->scale[p * k->lanes + l] = sqrtf(2 / (float)g.v[l]);
+  }
+  return MOHO_OK;
+}
+
 static moho_status make_coarse(moho_ctx *c, moho_kirchhoff *k, const moho_kirchhoff_desc *d)
 {
   k->table_bytes = coarse_bytes(k);
@@ -288,6 +308,7 @@ static moho_status cpu_kirchhoff_make(moho_ctx *c, const moho_kirchhoff_desc *d,
     if (!st) st = survey(k, &rows);
   }
   if (!st) st = moho_kir_boxes(k);
+  if (!st && k->step) st = prepare_legs(k);
   if (!st && k->stored) st = make_tables(c, k);
   for (int i = 0; i < 2; i++) {
     moho_array_unref(k->trav[i]), moho_array_unref(k->amp[i]); /* the tables have it all now */

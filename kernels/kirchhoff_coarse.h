@@ -9,14 +9,13 @@ static int64_t node_at(const moho_kirchhoff *k, int axis, int64_t j)
   return j * k->step < k->n[axis] ? j * k->step : k->n[axis] - 1;
 }
 
-/* Parts of the nodes along one axis: hats over the nodes around the patch. Gives how many. */
-static int hats(const moho_kirchhoff *k, const kir_geo *g, int axis, int64_t corner, int64_t *first, vf w[L + 2])
+/* Parts of the nodes along one axis at the points q from `corner` on: hats over the nodes around points lo to hi. Gives how many. */
+static int hats(const moho_kirchhoff *k, int axis, int64_t corner, vf q, int64_t lo, int64_t hi, int64_t *first, vf w[L + 4])
 {
-  const int64_t last = corner + g->n[axis] - 1;
-  const vf q = f_load(g->q[axis]), zero = {0};
-  int64_t j = corner / k->step;
+  const vf zero = {0};
+  int64_t j = lo / k->step;
   int n = 0;
-  if (j + 1 < k->nodes[axis] && node_at(k, axis, j + 1) <= corner) j++; /* a node without a part may have no time */
+  if (j + 1 < k->nodes[axis] && node_at(k, axis, j + 1) <= lo) j++; /* a node without a part may have no time */
   *first = j;
   if (k->nodes[axis] == 1) {
     w[0] = f_all(1);
@@ -24,7 +23,7 @@ static int hats(const moho_kirchhoff *k, const kir_geo *g, int axis, int64_t cor
   }
   for (; j < k->nodes[axis]; j++, n++) {
     const int64_t at = node_at(k, axis, j);
-    if (j && node_at(k, axis, j - 1) >= last) break;
+    if (j && node_at(k, axis, j - 1) >= hi) break;
     vf x = q - f_all((float)(at - corner)), up = f_all(1), down = f_all(1);
     if (j) up = x * f_all(1 / (float)(at - node_at(k, axis, j - 1))) + f_all(1);
     if (j < k->nodes[axis] - 1) down = f_all(1) - x * f_all(1 / (float)(node_at(k, axis, j + 1) - at));
@@ -50,9 +49,9 @@ static void make_mesh(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, 
 {
   const int64_t *c = k->corner[patch];
   int64_t first[3];
-  vf w[3][L + 2];
+  vf w[3][L + 4];
   int n[3];
-  for (int i = 0; i < 3; i++) n[i] = hats(k, g, i, c[i], &first[i], w[i]);
+  for (int i = 0; i < 3; i++) n[i] = hats(k, i, c[i], f_load(g->q[i]), c[i], c[i] + g->n[i] - 1, &first[i], w[i]);
   m->per = (float)(1 / k->dt), m->half = (float)(k->t0 / 2 / k->dt);
   m->n = 0;
   for (int y = 0; y < n[0]; y++)
@@ -61,55 +60,108 @@ static void make_mesh(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, 
         m->node[m->n] = (((first[0] + y) * k->nodes[1] + first[1] + x) * k->nodes[2] + first[2] + z) * k->nside;
         f_store(m->w[m->n], w[0][y] * w[1][x] * w[2][z]);
       }
-  for (int l = 0; l < L && k->dynamic; l++) m->scale[l] = sqrtf(2 / (float)g->v[l]);
+  if (k->scale) f_store(m->scale, f_load(k->scale + patch * L));
 }
 
-/* Straight distances from a side. */
-static inline vf far_from(const moho_kirchhoff *k, const kir_geo *g, int64_t side)
+/* Straight distances from a side, at places from the patch's corner. */
+static inline vf distance_at(const moho_kirchhoff *k, const kir_geo *g, int64_t side, vf y, vf x, vf z)
 {
-  vf dx = f_load(g->fx) - f_all((float)(k->pos[1][side] - g->box.lo[1])),
-     dz = f_load(g->fz) - f_all((float)(k->pos[2][side] - g->box.lo[2]));
+  vf dx = x - f_all((float)(k->pos[1][side] - g->box.lo[1])), dz = z - f_all((float)(k->pos[2][side] - g->box.lo[2]));
   vf square = f_fma(dx, dx, dz * dz);
   if (k->three) {
-    vf dy = f_load(g->fy) - f_all((float)(k->pos[0][side] - g->box.lo[0]));
+    vf dy = y - f_all((float)(k->pos[0][side] - g->box.lo[0]));
     square = f_fma(dy, dy, square);
   }
   return f_sqrt(square);
 }
 
-static inline vf at_points(const kir_mesh *m, const float *table, int64_t side)
+
+static inline vf far_from(const moho_kirchhoff *k, const kir_geo *g, int64_t side)
 {
-  vf sum = {0};
-  for (int i = 0; i < m->n; i++) sum = f_fma(f_load(m->w[i]), f_all(table[m->node[i] + side]), sum);
-  return sum;
+  return distance_at(k, g, side, f_load(g->fy), f_load(g->fx), f_load(g->fz));
 }
 
-/* The legs' weights of row `at`; gives whether there are any. */
-static bool coarse_weights(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t side, const kir_rows *r,
-                           int64_t at)
+#include "kirchhoff_near.h"
+
+/* Of tables that a row takes at once; of four nodes, which most patches have, without a loop. */
+static inline __attribute__((always_inline)) void at_points(const kir_mesh *m, const float *const *table, int tables, int64_t side, vf *sum)
 {
-  vf amp = f_all(1), any = {0};
+  const int64_t *node = m->node;
+  for (int t = 0; t < tables; t++) sum[t] = f_load(m->w[0]) * f_all(table[t][node[0] + side]);
+  if (m->n == 4) {
+#pragma GCC unroll 3
+    for (int i = 1; i < 4; i++)
+      for (int t = 0; t < tables; t++) sum[t] = f_fma(f_load(m->w[i]), f_all(table[t][node[i] + side]), sum[t]);
+  } else {
+    for (int i = 1; i < m->n; i++)
+      for (int t = 0; t < tables; t++) sum[t] = f_fma(f_load(m->w[i]), f_all(table[t][node[i] + side]), sum[t]);
+  }
+}
+
+/* Whether some point of the patch may be near the side. */
+static inline bool near_patch(const moho_kirchhoff *k, const kir_geo *g, int64_t side)
+{
+  if (k->own_amp) return false;
+  for (int i = 2; i >= 0; i--) {
+    const double reach = (double)(KIR_NEAR * k->step) * k->d[i], lo = g->box.lo[i] - k->pos[i][side];
+    if (lo > reach || lo + (double)(g->n[i] - 1) * k->d[i] < -reach) return false;
+  }
+  return true;
+}
+
+static inline void coarse_times(const moho_kirchhoff *k, const kir_mesh *m, vf far, int64_t side, const kir_rows *r, int64_t at);
+
+/* The legs' weights of row `at`, and its times if there are any; gives whether. */
+static inline __attribute__((always_inline)) bool weights_of(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int parts, int64_t patch,
+                                                             int64_t side, const kir_rows *r, int64_t at)
+{
+  const float *const table[3] = {k->leg[0], k->leg[1], k->leg[2]};
+  vf w[3], any;
+  /* the first number is 0 only where all are: the cosine of half an angle under its taper, if no ray comes straight from below */
+  const bool near = near_patch(k, g, side), all = near || k->own_amp || !(k->angle.on && k->angle.max < 3);
+  at_points(m, table, 1, side, w);
+  r->lit[at] = all || f_less(f_all(0), w[0]) != 0;
+  if (r->lit[at] && parts > 1) at_points(m, table + 1, parts - 1, side, w + 1);
+  if (near) near_legs(k, g, patch, side, w);
+  if (all) {
+    any = f_max(w[0], -w[0]);
+    for (int i = 1; i < parts; i++) any = f_max(any, f_max(w[i], -w[i]));
+    r->lit[at] = f_less(f_all(0), any) != 0;
+  }
+  if (!r->lit[at]) {
+    for (int i = 0; i < parts; i++) f_store((float *)r->w[i] + at * L, (vf){0});
+    return false;
+  }
+  const vf far = far_from(k, g, side);
+  vf amp = f_all(1);
   if (k->dynamic) {
     amp = f_load(m->scale);
     if (!k->own_amp) {
-      vf far = far_from(k, g, side) + f_all((float)k->eps);
-      amp = amp / (k->three ? far : f_sqrt(far));
+      const vf root = f_rsqrt(far + f_all((float)k->eps));
+      amp = amp * root;
+      if (parts == 3) amp = amp * root;
     }
   }
-  for (int i = 0; i < k->parts; i++) {
-    vf w = at_points(m, k->leg[i], side) * amp;
-    f_store((float *)r->w[i] + at * L, w);
-    any = f_max(any, f_max(w, -w));
-  }
-  r->lit[at] = f_less(f_all(0), any) != 0;
-  return r->lit[at];
+  for (int i = 0; i < parts; i++) f_store((float *)r->w[i] + at * L, w[i] * amp);
+  coarse_times(k, m, far, side, r, at);
+  return true;
+}
+
+static bool coarse_weights(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side, const kir_rows *r,
+                           int64_t at)
+{
+  if (k->parts == 1) return weights_of(k, g, m, 1, patch, side, r, at);
+  if (k->parts == 2) return weights_of(k, g, m, 2, patch, side, r, at);
+  return weights_of(k, g, m, 3, patch, side, r, at);
 }
 
 /* The times of row `at` of a patch whose points all have some that fit the usual unit. */
-static void coarse_times(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t side, const kir_rows *r,
-                       int64_t at)
+static inline void coarse_times(const moho_kirchhoff *k, const kir_mesh *m, vf far, int64_t side, const kir_rows *r, int64_t at)
 {
-  vf far = far_from(k, g, side), t = at_points(m, k->slow, side) * far * f_all(m->per) - f_all(m->half);
+  const float *const table[1] = {k->slow};
+  vf t;
+  at_points(m, table, 1, side, &t);
+  t = t * far * f_all(m->per) - f_all(m->half);
   float base = floorf(f_lowest(t));
   vu rel = (vu)f_whole((t - f_all(base)) * f_all(0x1p23f));
   u_store((uint32_t *)r->rel + at * L, rel);
@@ -156,8 +208,20 @@ static double straight(const moho_kirchhoff *k, const kir_geo *g, int64_t side, 
   return sqrt(x * x + y * y + z * z);
 }
 
+static void near_leg(const moho_kirchhoff *k, const kir_geo *g, int64_t side, int l, double w[3]);
+
+static bool near_point(const moho_kirchhoff *k, const kir_geo *g, int64_t side, int l)
+{
+  const double away[3] = {g->y[l] - k->pos[0][side], g->x[l] - k->pos[1][side], g->z[l] - k->pos[2][side]};
+  return !k->own_amp && kir_near(k->three, k->d, k->step, away);
+}
+
 static void coarse_leg(const moho_kirchhoff *k, const kir_geo *g, int64_t side, int l, double w[3])
 {
+  if (near_point(k, g, side, l)) {
+    near_leg(k, g, side, l, w);
+    return;
+  }
   double amp = 1;
   if (k->dynamic)
     amp = k->own_amp ? sqrt(2 / g->v[l]) : kir_amplitude(k->three, straight(k, g, side, l), k->eps, g->v[l]);

@@ -69,23 +69,27 @@ static bool find_rows(tile_spread *q)
   bool from = !k->parts, to = !k->parts;
   for (int a = 0; a < q->n; a++) {
     const int64_t patch = q->patch + a;
-    if (by_vectors(k, patch) && !k->dynamic)
+    if (by_vectors(k, patch))
       frame(k, patch, &w->geo[a]);
     else if (!k->stored)
       moho_kir_geo(k, patch, &w->geo[a]);
     if (k->step) make_mesh(k, &w->geo[a], patch, &w->mesh[a]);
-    for (int l = 0; l < b->n; l++) {
-      q->ir[a][l] = k->stored ? patch * k->nside + k->roff + b->rec[l] : (a * 2) * L + l;
-      if (!k->stored) fresh_weights(k, &w->geo[a], &w->mesh[a], patch, k->roff + b->rec[l], &w->r, q->ir[a][l]);
-      if (k->parts) to |= w->r.lit[q->ir[a][l]];
-    }
     for (int l = 0; l < sources; l++) {
       q->is[a][l] = k->stored ? patch * k->nside + b->src[l] : (a * 2 + 1) * L + l;
       if (!k->stored) fresh_weights(k, &w->geo[a], &w->mesh[a], patch, b->src[l], &w->r, q->is[a][l]);
       if (k->parts) from |= w->r.lit[q->is[a][l]];
     }
   }
-  if (!from || !to) return false;
+  if (!from) return false;
+  for (int a = 0; a < q->n; a++) {
+    const int64_t patch = q->patch + a;
+    for (int l = 0; l < b->n; l++) {
+      q->ir[a][l] = k->stored ? patch * k->nside + k->roff + b->rec[l] : (a * 2) * L + l;
+      if (!k->stored) fresh_weights(k, &w->geo[a], &w->mesh[a], patch, k->roff + b->rec[l], &w->r, q->ir[a][l]);
+      if (k->parts) to |= w->r.lit[q->ir[a][l]];
+    }
+  }
+  if (!to) return false;
   for (int a = 0; a < q->n && k->step; a++) {
     for (int l = 0; l < b->n; l++)
       fresh_times(k, &w->geo[a], &w->mesh[a], q->patch + a, k->roff + b->rec[l], &w->r, q->ir[a][l]);
@@ -117,6 +121,28 @@ static void ask_for_rows(const tile_spread *q, int64_t patch, int64_t end, int p
     __builtin_prefetch(k->rows.base + patch * k->nside + b->src[0]);
     __builtin_prefetch(k->rows.height + patch * k->nside + b->src[0]);
   }
+}
+
+/* Coarse tables likewise: the lines of a tile's nodes with the batch's first sides. */
+static void ask_for_nodes(const tile_spread *q, int64_t patch, int64_t end)
+{
+  const moho_kirchhoff *k = q->k;
+  const kir_batch *b = q->b;
+  const int64_t *from = k->corner[patch], *to = k->corner[end - 1];
+  int64_t lo[3], hi[3];
+  for (int i = 0; i < 3; i++) {
+    lo[i] = k->nodes[i] > 1 ? from[i] / k->step : 0, hi[i] = k->nodes[i] > 1 ? (to[i] + k->p[i] + k->step - 2) / k->step : 0;
+    if (hi[i] > k->nodes[i] - 1) hi[i] = k->nodes[i] - 1;
+  }
+  for (int64_t y = lo[0]; y <= hi[0]; y++)
+    for (int64_t x = lo[1]; x <= hi[1]; x++)
+      for (int64_t z = lo[2]; z <= hi[2]; z++) {
+        const int64_t node = ((y * k->nodes[1] + x) * k->nodes[2] + z) * k->nside;
+        for (int t = 0; t <= k->parts; t++) {
+          const float *at = (const float *)(t ? k->leg[t - 1] : k->slow) + node;
+          __builtin_prefetch(at + k->roff + b->rec[0]), __builtin_prefetch(at + k->roff + b->rec[b->n - 1]), __builtin_prefetch(at + b->src[0]);
+        }
+      }
 }
 
 /* Where each lane's window starts, and the lanes' part of the times in rows of it, transposed. */
@@ -561,6 +587,7 @@ static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool 
         if (k->aperture && !look_at_tile(&q, t)) continue;
         memcpy(w.x, x, (size_t)q.n * L * sizeof *x);
         q.placed = false;
+        if (k->step && t + 1 < k->ntile) ask_for_nodes(&q, k->tile[t + 1], k->tile[t + 2]);
         if (!find_rows(&q)) continue;
         if (k->parts && !transpose_weights(&q)) continue;
         start_lanes(&q);

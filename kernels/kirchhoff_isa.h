@@ -103,6 +103,16 @@ static inline vf f_look(const float *t, vi i)
   return v;
 }
 #endif
+/* 1 / sqrt(a), to a unit or two in the last place. */
+static inline vf f_rsqrt(vf a)
+{
+#if defined KIR_AVX512
+  vf y = (vf)_mm512_rsqrt14_ps((__m512)a);
+  return y * (f_all(1.5f) - f_all(0.5f) * a * y * y);
+#else
+  return f_all(1) / f_sqrt(a);
+#endif
+}
 static inline vm m_and(vm a, vm b) { return a & b; }
 
 /* A bit for each lane with a < b; how far from a whole number; doubles less a common one, as floats. */

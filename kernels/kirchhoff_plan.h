@@ -94,6 +94,8 @@ struct moho_kirchhoff {
   int64_t step, nodes[3], nnode;        /* coarse tables, or 0                                    */
   void *slow, *leg[3];                  /* float or double [node][side]: time over distance; numbers of legs */
   bool own_amp;                         /* those have the user's amplitudes                       */
+  float *scale;                         /* sqrt(2/v) of dynamic weights, [patch][lane]            */
+  float angle_cos[KIR_STEPS], angle_step[KIR_STEPS]; /* a taper's steps: cosines of where they begin, weights from there */
   kir_rows rows;
   size_t table_bytes;
   moho_block *memory;

@@ -74,6 +74,7 @@ static double raw_time(const moho_kirchhoff *k, int64_t side, double v, const in
     double d = k->o[i] + (double)at[i] * k->d[i] - k->pos[i][side];
     square += d * d;
   }
+  if (k->step) return sqrt(square) * between_nodes(k, k->slow, (at[0] * k->n[1] + at[1]) * k->n[2] + at[2], side);
   return sqrt(square) / v;
 }
 
@@ -100,6 +101,15 @@ static double amplitude(const moho_kirchhoff *k, const kir_geo *g, int64_t side,
   }
   double y = g->y[l] - k->pos[0][side], x = g->x[l] - k->pos[1][side], z = g->z[l] - k->pos[2][side];
   return kir_amplitude(k->three, sqrt(x * x + y * y + z * z), k->eps, g->v[l]);
+}
+
+/* Of coarse tables, from differences of the interpolated times. */
+static void near_leg(const moho_kirchhoff *k, const kir_geo *g, int64_t side, int l, double w[3])
+{
+  const int64_t at[3] = {g->at[l] / k->n[2] / k->n[1], g->at[l] / k->n[2] % k->n[1], g->at[l] % k->n[2]};
+  double slopes[3] = {0};
+  for (int i = k->three ? 0 : 1; i < 3; i++) slopes[i] = slope(k, side, g->v[l], at, i);
+  kir_leg(k->dynamic, k->three, k->angle, k->steps, slopes, k->dynamic ? amplitude(k, g, side, l) : 1, w);
 }
 
 static void weigh_row(const moho_kirchhoff *k, const kir_geo *g, unsigned ok, int64_t side, const kir_rows *r,
@@ -142,8 +152,8 @@ static void make_row(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, i
   if (k->parts) weigh_row(k, g, ok, side, r, at);
 }
 
-/* Rows that are made as they are needed, in two steps: whether they have weights, with those; then, where coarse tables
-   give them, the times. */
+/* Rows that are made as they are needed, in two steps: whether they have weights, with those and the times; then, where coarse tables
+   give them, the times of the others. */
 static inline bool by_vectors(const moho_kirchhoff *k, int64_t patch)
 {
   return k->step && k->type == MOHO_F32 && !k->bad[patch];
@@ -152,7 +162,7 @@ static inline bool by_vectors(const moho_kirchhoff *k, int64_t patch)
 static inline bool fresh_weights(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side,
                                  const kir_rows *r, int64_t at)
 {
-  if (by_vectors(k, patch)) return !k->parts || coarse_weights(k, g, m, side, r, at);
+  if (by_vectors(k, patch)) return !k->parts || coarse_weights(k, g, m, patch, side, r, at);
   make_row(k, g, patch, side, r, at);
   return !k->parts || r->lit[at];
 }
@@ -160,7 +170,7 @@ static inline bool fresh_weights(const moho_kirchhoff *k, const kir_geo *g, cons
 static inline void fresh_times(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side,
                                const kir_rows *r, int64_t at)
 {
-  if (by_vectors(k, patch)) coarse_times(k, g, m, side, r, at);
+  if (by_vectors(k, patch) && !(k->parts && r->lit[at])) coarse_times(k, m, far_from(k, g, side), side, r, at);
 }
 
 static void fresh_row(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side,

@@ -56,8 +56,8 @@ local function velocity(o, s, p)
 end
 
 local coarse_time
-local function time(o, s, side, q, p)
-  if o.tables == "coarse" then return coarse_time(o, s, side, q, p) end
+local function time(o, s, side, q, p, exact)
+  if o.tables == "coarse" and not exact then return coarse_time(o, s, side, q, p) end
   if o.trav then return o.trav[side == "srcs" and 1 or 2][index(s, p)][q] end
   if o.mode == "time" then
     local at = s[side][q]
@@ -67,8 +67,8 @@ local function time(o, s, side, q, p)
   return distance(s, p, s[side][q]) / o.vel
 end
 
--- Coarse tables: time over distance at every step-th point and the last of each axis, linear between them.
-function coarse_time(o, s, side, q, p)
+-- Coarse tables: what is known at every step-th point and the last of each axis, linear between them.
+local function between(o, s, p, value)
   local lo, hi, f, sum = {}, {}, {}, 0
   for a = 1, 3 do
     lo[a], hi[a], f[a] = 1, 1, 0
@@ -84,21 +84,26 @@ function coarse_time(o, s, side, q, p)
       local up = math.floor(k / 2 ^ (a - 1)) % 2 == 1
       w, at[a] = w * (up and f[a] or 1 - f[a]), up and hi[a] or lo[a]
     end
-    if w ~= 0 then sum = sum + w * o.trav[side == "srcs" and 1 or 2][index(s, at)][q] / distance(s, at, s[side][q]) end
+    if w ~= 0 then sum = sum + w * value(at) end
   end
-  return sum * distance(s, p, s[side][q])
+  return sum
 end
 
-local function gradient(o, s, side, q, p)
+-- Times: over distance.
+function coarse_time(o, s, side, q, p)
+  return distance(s, p, s[side][q]) * between(o, s, p, function(at) return time(o, s, side, q, at, true) / distance(s, at, s[side][q]) end)
+end
+
+local function gradient(o, s, side, q, p, exact)
   local g = { 0, 0, 0 }
   for i = s.three and 1 or 2, 3 do
     local lo, hi = { p[1], p[2], p[3] }, { p[1], p[2], p[3] }
     if s.n[i] == 1 then
-      local t = time(o, s, side, q, p)
+      local t = time(o, s, side, q, p, exact)
       g[i] = t > 0 and (s.c[i][1] - s[side][q][i]) / (o.vel ^ 2 * t) or 0
     else
       lo[i], hi[i] = math.max(p[i] - 1, 1), math.min(p[i] + 1, s.n[i])
-      g[i] = (time(o, s, side, q, hi) - time(o, s, side, q, lo)) / ((hi[i] - lo[i]) * s.h[i])
+      g[i] = (time(o, s, side, q, hi, exact) - time(o, s, side, q, lo, exact)) / ((hi[i] - lo[i]) * s.h[i])
     end
   end
   return g
@@ -112,10 +117,57 @@ local function farthest(s, side)
   return most
 end
 
+-- A leg away from its position, of coarse tables: the cosine and sine of half its angle, the latter by azimuth, are linear between nodes under their taper, and so
+-- are the user's amplitudes in them; those of distances are not in them.
+local function far_leg(o, s, eps, side, q, p, l)
+  local angles, r = limit(o.angleaperture, o.dynamic and 90 or nil), math.pi / 180
+  local function number(i)
+    return between(o, s, p, function(at)
+      local g = gradient(o, s, side, q, at, true)
+      local across = s.three and math.sqrt(g[1] ^ 2 + g[2] ^ 2) or math.abs(g[2])
+      if not (math.sqrt(across ^ 2 + g[3] ^ 2) < 1 / 0) then return 0 end
+      local angle = math.atan2(across, g[3])
+      local w = angles and taper({ angles[1] * r, angles[2] * r }, angle) or 1
+      if o.amp then w = w * o.amp[side == "srcs" and 1 or 2][index(s, at)][q] end
+      if not o.dynamic then return w end
+      if i == 1 then return w * math.cos(angle / 2) end
+      local turn = s.three and (across > 0 and g[4 - i] / across or 3 - i) or (g[2] < 0 and -1 or 1)
+      return w * math.sin(angle / 2) * turn
+    end)
+  end
+  l.numbers = { number(1), o.dynamic and number(2) or 0, s.three and o.dynamic and number(3) or 0 }
+  if o.dynamic then
+    local d = distance(s, p, s[side][q]) + eps
+    l.amp = o.amp and 1 or (s.three and 1 / d or 1 / math.sqrt(d))
+  end
+  return l
+end
+
+-- Closer to it than three nodes.
+local function is_near(o, s, side, q, p)
+  local d = 0
+  for i = s.three and 1 or 2, 3 do d = d + ((s.c[i][p[i]] - s[side][q][i]) / (o.table_step * s.h[i])) ^ 2 end
+  return d < 9
+end
+
+-- The same numbers of other legs.
+local function numbers_of(o, s, l)
+  if l.numbers then return l.numbers end
+  local angles, r = limit(o.angleaperture, o.dynamic and 90 or nil), math.pi / 180
+  if not (l.length < 1 / 0) then return { 0, 0, 0 } end
+  local w, angle = 1, math.abs(l.angle)
+  if angles then w = taper({ angles[1] * r, angles[2] * r }, angle) end
+  if not o.dynamic then return { w, 0, 0 } end
+  local across = math.sqrt(l.unit[1] ^ 2 + l.unit[2] ^ 2)
+  local x, y = s.three and (across > 0 and l.unit[2] / across or 1) or (l.angle < 0 and -1 or 1), s.three and across > 0 and l.unit[1] / across or 0
+  return { w * math.cos(angle / 2), w * math.sin(angle / 2) * x, w * math.sin(angle / 2) * y }
+end
+
 -- Everything of a leg at a point that its weight needs.
 local function leg(o, s, eps, side, q, p)
   local l = { t = time(o, s, side, q, p) }
   if o.mode == "time" then return l end
+  if o.tables == "coarse" and (o.amp or not is_near(o, s, side, q, p)) then return far_leg(o, s, eps, side, q, p, l) end
   local g = gradient(o, s, side, q, p)
   local across = s.three and math.sqrt(g[1] ^ 2 + g[2] ^ 2) or g[2]
   local length = math.sqrt(across ^ 2 + g[3] ^ 2)
@@ -129,7 +181,15 @@ end
 
 local function weight(o, s, a, b, i, j, p)
   local w, angles = 1, limit(o.angleaperture, o.dynamic and 90 or nil)
-  if o.dynamic then
+  if o.tables == "coarse" and (o.dynamic or angles) then
+    local m, n = numbers_of(o, s, a), numbers_of(o, s, b)
+    if o.dynamic then
+      local re, im = m[1] * n[1] + m[2] * n[2] + m[3] * n[3], m[2] * n[3] - m[3] * n[2]
+      w = 2 / velocity(o, s, p) * a.amp * b.amp * (s.three and math.sqrt(re * re + im * im) or re)
+    else
+      w = m[1] * n[1]
+    end
+  elseif o.dynamic then
     local half
     if s.three then
       local n = 0
@@ -141,7 +201,8 @@ local function weight(o, s, a, b, i, j, p)
     w = 2 * half * a.amp * b.amp / velocity(o, s, p)
   end
   -- where times of neighbours are missing there is no ray
-  if (angles or o.dynamic) and not (a.length < 1 / 0 and b.length < 1 / 0) then return 0 end
+  if o.tables == "coarse" then angles = nil
+  elseif (angles or o.dynamic) and not (a.length < 1 / 0 and b.length < 1 / 0) then return 0 end
   if angles then
     local r = math.pi / 180
     w = w * taper({ angles[1] * r, angles[2] * r }, math.abs(a.angle)) * taper({ angles[1] * r, angles[2] * r }, math.abs(b.angle))
@@ -297,9 +358,8 @@ local function random_case(n)
     either("angleaperture", 20 + 90 * rnd())
     if rnd() < 0.2 then o.angleaperture = false end
   end
-  -- the weights of coarse tables' legs are interpolated too, which these sums do not do
-  if mode == "byot" and not o.dynamic and rnd() < 0.7 then
-    o.tables, o.table_step, o.table_tol, o.angleaperture, o.coarse = "coarse", rnd(2, 5), 10, nil, true
+  if mode == "byot" and rnd() < 0.7 then
+    o.tables, o.table_step, o.table_tol, o.coarse = "coarse", rnd(2, 5), 10, true
   elseif mode ~= "byot" and rnd() < 0.4 then
     o.tables = rnd() < 0.5 and "none" or "full"
   end
