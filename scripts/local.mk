@@ -23,6 +23,7 @@ EXTRA_DIST += %D%/bench_arrays.lua %D%/bench_arrays.py
 EXTRA_DIST += %D%/bench_lift.lua %D%/bench_limits.lua %D%/bench_tables.lua
 EXTRA_DIST += %D%/bench_four_ways.py
 EXTRA_DIST += %D%/bench_sweep.lua
+EXTRA_DIST += %D%/bench_survey.lua
 
 # "N passed, N failed, N skipped" of the last run.
 check-count:
