@@ -26,8 +26,21 @@ __device__ static double distance(const kc_geo &g, int side, const int at[3])
   return sqrt(square);
 }
 
+template <typename R, int N> __device__ static double slowness(const kc_geo &g, const int at[3], int side)
+{
+  kc_cell<R, N> c;
+  kc_cell_of(g, at, &c);
+  kc_mixed<R> s = kc_mix(c, (const R *)g.nodes, g.nside, side);
+  return (double)s.first + (double)s.more;
+}
+
 __device__ static double raw_time(const kc_geo &g, int side, double v, const int at[3])
 {
+  if (g.tables == MOHO_KIRCHHOFF_COARSE) {
+    double s = g.single ? g.n[0] > 1 ? slowness<float, 8>(g, at, side) : slowness<float, 4>(g, at, side)
+                        : g.n[0] > 1 ? slowness<double, 8>(g, at, side) : slowness<double, 4>(g, at, side);
+    return distance(g, side, at) * s;
+  }
   int k = g.roff && side >= g.ns;
   if (g.mode == MOHO_KIRCHHOFF_BYOT)
     return entry(g.trav[k], g.wide[k], g.stride[k], kc_index(g, at), straight(g, side));
@@ -64,6 +77,9 @@ __device__ static void leg(const kc_geo &g, bool has, int side, const int at[3],
   for (int i = g.three ? 0 : 1; i < 3; i++) slopes[i] = slope(g, side, v, at, i);
   kir_leg(g.dynamic, g.three, g.angle, g.taper, slopes, g.dynamic ? amplitude(g, side, v, at) : 1, w);
 }
+
+/* A leg of coarse tables near its position, from differences of the interpolated times. Few points are: kept out of the way. */
+__device__ static __noinline__ void near_leg(const kc_geo &g, int side, const int at[3], double w[3]) { leg(g, true, side, at, w); }
 
 /* ---- what rows are made from -------------------------------------------------------------------- */
 
@@ -104,16 +120,33 @@ __device__ __forceinline__ double spread(bool three, double d) { return 1 / (thr
 template <typename R_, int N> struct between {
   typedef R_ R;
   kc_cell<R, N> cell;
+  int point[3];
   R scale;                              /* sqrt(2/v) of dynamic weights                          */
   __device__ void place(const rows &a, const int p[3])
   {
     kc_cell_of(a.geo, p, &cell);
+    for (int i = 0; i < 3; i++) point[i] = p[i];
     scale = a.geo.dynamic ? (R)sqrt(2 / kc_velocity(a.geo, p)) : 1;
+  }
+  /* The distance says at once that most are not. */
+  __device__ bool near(const rows &a, int side, double far) const
+  {
+    const kc_geo &g = a.geo;
+    if (!a.parts || g.own_amp || !(far < KIR_NEAR * g.step * fmax(fmax(g.d[1], g.d[2]), g.three ? g.d[0] : 0))) return false;
+    double away[3];
+    for (int i = 0; i < 3; i++) away[i] = cell.at[i] - g.pos[i * (int64_t)g.nside + side];
+    return kir_near(g.three, g.d, g.step, away);
   }
   __device__ bool row(const rows &a, int side, int64_t *q, R w[3]) const
   {
     double far = kc_straight(a.geo, cell, side);
     bool has = kc_time_between(a.geo, cell, side, far, a.frac, q);
+    if (has && near(a, side, far)) {
+      double v[3];
+      near_leg(a.geo, side, point, v);
+      for (int k = 0; k < 3; k++) w[k] = k < a.parts ? (R)v[k] : 0;
+      return true;
+    }
     R amp = a.geo.dynamic && !a.geo.own_amp ? scale * spread(a.geo.three, (R)(far + a.geo.eps)) : scale;
 #pragma unroll
     for (int k = 0; k < 3; k++) {
