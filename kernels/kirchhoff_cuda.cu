@@ -81,7 +81,7 @@ static void geometry(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   k->ni = d->n[0] * d->n[1] * d->n[2];
   k->ntraces = d->ntraces, k->nt = d->nt;
   k->ld = (d->nt + 4) / 4 * 4;            /* at least one zero behind the last sample: the plain adjoint reads it */
-  k->full = !d->isrc;
+  k->full = !d->isrc, k->src0 = 0, k->nsrc = g->ns;
 }
 
 /* The least and the largest of some coordinates; none: 0. */

@@ -112,6 +112,7 @@ struct moho_kirchhoff {
   kc_geo *dgeo;                         /* device: the same                                  */
   int64_t ni, ntraces, nt, ld;
   bool full, fast_forward, fast_adjoint;
+  int src0, nsrc;                       /* full: the sources, each with all receivers         */
   kc_boxes tile, panel;
   int nblk;
   moho_block *blk[48];
@@ -173,6 +174,14 @@ static inline int kc_frac(const moho_kirchhoff *k) { return k->type == MOHO_F32 
 static inline uint32_t kc_no_time(const moho_kirchhoff *k) { return (k->window == KC_PAIRS / 4 ? 128u : 194u) << KC_FRAC; }
 static inline int kc_rows(const moho_kirchhoff *k) { return k->parts ? KC_ROWS_LEGS : KC_ROWS; }
 static inline bool kc_limited(const kc_geo *g) { return g->aperture || g->offset.on; }
+
+/* The sides A and B of all pairs: how many, and the first of each. */
+typedef struct kc_pairs { int na, nb, a0, b0; } kc_pairs;
+static inline kc_pairs kc_pairs_of(const moho_kirchhoff *k, bool swap)
+{
+  const kc_geo *g = &k->geo;
+  return swap ? kc_pairs{ g->nr, k->nsrc, g->roff, k->src0 } : kc_pairs{ k->nsrc, g->nr, k->src0, g->roff };
+}
 
 #define KC_GRID(n, per) ((unsigned)(((n) + (per) - 1) / (per)))
 
@@ -310,6 +319,7 @@ size_t kc_adjoint_work(const moho_kirchhoff *k);
 moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *rows,
                        double alpha, bool add, float *m, void *room, void *work);
 /* kirchhoff_cuda_forward.cu */
+void kc_forward_groups(moho_kirchhoff *k);
 moho_status kc_forward_plan(moho_kirchhoff *k);
 moho_status kc_forward_bound(moho_kirchhoff *k, cudaStream_t st);
 size_t kc_forward_work(const moho_kirchhoff *k);

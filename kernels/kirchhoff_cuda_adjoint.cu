@@ -255,13 +255,13 @@ __global__ void image_kernel(kc_geo g, kc_boxes b, int slices, double alpha, boo
 
 static int64_t items_of(const moho_kirchhoff *k, int g0, int g1)
 {
-  int nb = k->adj_swap ? k->geo.ns : k->geo.nr;
+  int nb = kc_pairs_of(k, k->adj_swap).nb;
   return k->full ? (int64_t)(g1 - g0) * nb : k->list.first[g1] - k->list.first[g0];
 }
 
 static int64_t rows_of(const moho_kirchhoff *k, int g0, int g1)
 {
-  int nb = k->adj_swap ? k->geo.ns : k->geo.nr, na = k->adj_swap ? k->geo.nr : k->geo.ns;
+  int nb = kc_pairs_of(k, k->adj_swap).nb, na = kc_pairs_of(k, k->adj_swap).na;
   if (!k->full) return k->list.hpid[g1] - k->list.hpid[g0];
   int64_t end = (int64_t)g1 * KC_SLOTS;
   return ((end < na ? end : na) - (int64_t)g0 * KC_SLOTS) * nb;
@@ -274,9 +274,8 @@ static double fill(int64_t n) { return (double)n / (double)((n + KC_SLOTS - 1) /
 void kc_adjoint_groups(moho_kirchhoff *k)
 {
   double better = kc_limited(&k->geo) && k->group_reach[1] < 0.7 * k->group_reach[0] ? 0.9 : 1.1;
-  k->adj_swap = k->full && fill(k->geo.nr) > fill(k->geo.ns) * better;
-  int na = k->adj_swap ? k->geo.nr : k->geo.ns;
-  k->adj_groups = k->full ? (na + KC_SLOTS - 1) / KC_SLOTS : k->list.ngroup;
+  k->adj_swap = k->full && fill(k->geo.nr) > fill(k->nsrc) * better;
+  k->adj_groups = k->full ? (kc_pairs_of(k, k->adj_swap).na + KC_SLOTS - 1) / KC_SLOTS : k->list.ngroup;
 }
 
 /* By what fills the waves of blocks of one large device; items: of a tile and a launch. Slices of one tile run together and
@@ -364,6 +363,7 @@ static chosen choose(const moho_kirchhoff *k)
 static adj arguments(const moho_kirchhoff *k)
 {
   const kc_geo *g = &k->geo;
+  kc_pairs of = kc_pairs_of(k, k->adj_swap);
   adj a = {.rel = NULL,
            .span = k->tile_span,
            .legs = NULL,
@@ -381,10 +381,10 @@ static adj arguments(const moho_kirchhoff *k)
            .slices = k->adj_slices,
            .tile0 = 0,
            .tiles = 0,
-           .na = k->adj_swap ? g->nr : g->ns,
-           .nb = k->adj_swap ? g->ns : g->nr,
-           .a0 = k->adj_swap ? g->roff : 0,
-           .b0 = k->adj_swap ? 0 : g->roff,
+           .na = of.na,
+           .nb = of.nb,
+           .a0 = of.a0,
+           .b0 = of.b0,
            .swap = k->adj_swap,
            .g0 = 0,
            .g1 = 0,

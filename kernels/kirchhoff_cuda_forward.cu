@@ -117,9 +117,9 @@ __device__ __forceinline__ int take_unit(const fwd &f, const unit_of &u, uint32_
   for (int j = 0; j < KC_FWD; j++) {
     bool have;
     if (F::LIT) {
-      int ns = f.a0 ? f.nb : f.na, i = u.lanes + lane, n = f.count[2 * u.panel + !f.a0];
+      int ns = f.swap ? f.nb : f.na, i = u.lanes + lane, n = f.count[2 * u.panel + !f.swap];
       const int *src = f.order + (int64_t)u.panel * (f.na + f.nb), *rec = src + ns;
-      int a = (f.a0 ? rec : src)[u.group + min(j, u.na - 1)], b = (f.a0 ? src : rec)[min(i, n - 1)];
+      int a = (f.swap ? rec : src)[u.group + min(j, u.na - 1)], b = (f.swap ? src : rec)[min(i, n - 1)];
       have = j < u.na && i < n;
       s->a[j] = f.a0 + a, s->b[j] = f.b0 + b;
       if (threadIdx.x < 32) m->a[j] = a - f.group0 * KC_FWD, m->b[lane] = b;
@@ -213,13 +213,13 @@ static fwd arguments(const moho_kirchhoff *k, char *work)
   kc_forward_layout l = kc_forward_layout_of(k);
   const kc_geo *g = &k->geo;
   bool swap = k->fwd_swap;
-  int nb = swap ? g->ns : g->nr;
+  kc_pairs of = kc_pairs_of(k, swap);
   fwd f = {};
   f.span = k->panel_span, f.x = (const int *)(work + l.x),
   f.sc = (const kc_scale *)(work + l.scale);
   f.sum = work + l.sum, f.per = k->panel.per, f.nside = g->nside, f.nt = g->nt;
-  f.na = swap ? g->nr : g->ns, f.nb = nb, f.a0 = swap ? g->roff : 0, f.b0 = swap ? 0 : g->roff;
-  f.lanes = k->full ? (nb + 31) / 32 : 1, f.src = k->list.src, f.rec = k->list.rec, f.traces = k->ntraces,
+  f.na = of.na, f.nb = of.nb, f.a0 = of.a0, f.b0 = of.b0, f.swap = swap;
+  f.lanes = k->full ? (of.nb + 31) / 32 : 1, f.src = k->list.src, f.rec = k->list.rec, f.traces = k->ntraces,
   f.roff = g->roff;
   f.lit = k->chunk_lit, f.lit_panel = k->panel_lit;
   f.order = k->panel_sides.order, f.count = k->panel_sides.count;

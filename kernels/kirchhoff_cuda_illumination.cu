@@ -11,6 +11,7 @@ struct light {
   kc_boxes tile;
   const int *src, *rec;                 /* a list's                                               */
   int64_t traces;
+  int src0;                             /* of all pairs: the first source                         */
   int frac;
   const int64_t *table;                 /* plain times, or                                        */
   const uint32_t *rel;                  /* those of the fast adjoint                              */
@@ -35,7 +36,7 @@ __global__ void __launch_bounds__(THREADS)
 {
   const kc_geo &g = a.geo;
   const double *next = e + g.nt + 1;
-  int here = (int)(blockIdx.x / (KC_TILE / THREADS)), tile = a.tile0 + here, at[3], s = 0, r = -1, last = -1;
+  int here = (int)(blockIdx.x / (KC_TILE / THREADS)), tile = a.tile0 + here, at[3], s = a.src0, r = -1, last = -1;
   int p = (int)(blockIdx.x % (KC_TILE / THREADS)) * THREADS + (int)threadIdx.x;
   int64_t step = (int64_t)a.tiles * KC_TILE, first = (int64_t)here * KC_TILE + p, ts = 0,
           limit = (int64_t)(g.nt - 1) << a.frac, mask = ((int64_t)1 << a.frac) - 1;
@@ -79,7 +80,7 @@ template <typename R> static auto kernel_of(int parts)
 moho_status kc_illumination(const moho_kirchhoff *k, cudaStream_t st, const double *e, void *m, void *room)
 {
   light a = {};
-  a.geo = k->geo, a.tile = k->tile, a.src = k->list.src, a.rec = k->list.rec, a.traces = k->ntraces;
+  a.geo = k->geo, a.tile = k->tile, a.src = k->list.src, a.rec = k->list.rec, a.traces = k->ntraces, a.src0 = k->src0;
   a.frac = kc_frac(k), a.span = k->tile_span;
   a.none = k->window == KC_PAIRS ? UINT32_MAX : kc_no_time(k);   /* the largest windows have times everywhere */
   a.lit = k->lit;

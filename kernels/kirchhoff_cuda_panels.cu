@@ -7,7 +7,7 @@ static size_t up(size_t n) { return (n + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALI
 
 int64_t kc_forward_rows(const moho_kirchhoff *k, int g0, int g1)
 {
-  int64_t na = k->fwd_swap ? k->geo.nr : k->geo.ns, nb = k->fwd_swap ? k->geo.ns : k->geo.nr;
+  int64_t na = kc_pairs_of(k, k->fwd_swap).na, nb = kc_pairs_of(k, k->fwd_swap).nb;
   if (k->full) return ((int64_t)g1 * KC_FWD < na ? (int64_t)g1 * KC_FWD : na) * nb - (int64_t)g0 * KC_FWD * nb;
   int64_t end = (int64_t)g1 * KC_FWD * 32;
   return (end < k->ntraces ? end : k->ntraces) - (int64_t)g0 * KC_FWD * 32;
@@ -35,7 +35,7 @@ static double points(const kc_boxes *b) { return (double)b->size[0] * b->size[1]
 /* Relative cost of an application on one large device: waves of blocks, each its points and its flush. */
 static double cost(const moho_kirchhoff *k, const kc_boxes *b)
 {
-  double per = (double)k->fwd_groups * (k->full ? ((k->fwd_swap ? k->geo.ns : k->geo.nr) + 31) / 32 : 1);
+  double per = (double)k->fwd_groups * (k->full ? (kc_pairs_of(k, k->fwd_swap).nb + 31) / 32 : 1);
   int chunks = b->per / KC_CHUNK_POINTS, left = chunks % 32; /* 32 warps: what is left over makes a round of its own */
   return ceil(b->n * per / 132) * ((chunks - left) * KC_CHUNK_POINTS + (left ? 300 + 24 * left : 0) + 700);
 }
@@ -54,15 +54,25 @@ static moho_status try_cut(moho_kirchhoff *k, const int count[3], bool *fits, in
   return st;
 }
 
+static double filled(double n, int by) { return n / (ceil(n / by) * by); }
+
+/* Which sides are A; groups of them, and how many groups a launch takes. */
+void kc_forward_groups(moho_kirchhoff *k)
+{
+  int ns = k->nsrc, nr = k->geo.nr;
+  k->fwd_swap = k->full && filled(nr, 32) * filled(ns, 4) * 1.1 < filled(ns, 32) * filled(nr, 4);
+  k->fwd_groups = k->full ? (kc_pairs_of(k, k->fwd_swap).na + KC_FWD - 1) / KC_FWD : (int)((k->ntraces + KC_FWD * 32 - 1) / (KC_FWD * 32));
+  k->fwd_chunk = k->fwd_groups;
+  while (k->fwd_chunk > 1 && (size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * 8 > KC_CHUNK)
+    k->fwd_chunk = (k->fwd_chunk + 1) / 2;
+}
+
 /* The fewest panels that fit the windows, then a few more where that fills the waves better. Not fast: no panel worth
  * it fits. */
 moho_status kc_forward_plan(moho_kirchhoff *k)
 {
   const kc_geo *g = &k->geo;
-  k->fwd_swap = k->full && (double)g->nr / ((g->nr + 31) / 32 * 32) * g->ns / ((g->ns + 3) / 4 * 4) * 1.1 <
-                             (double)g->ns / ((g->ns + 31) / 32 * 32) * g->nr / ((g->nr + 3) / 4 * 4);
-  int na = k->fwd_swap ? g->nr : g->ns;
-  k->fwd_groups = k->full ? (na + KC_FWD - 1) / KC_FWD : (int)((k->ntraces + KC_FWD * 32 - 1) / (KC_FWD * 32));
+  kc_forward_groups(k);
   int count[3] = { 1, 1, 1 };
   double h[3] = { g->d[0], g->d[1], g->d[2] };
   if (g->mode == MOHO_KIRCHHOFF_TIME) h[2] = h[1];
@@ -105,9 +115,6 @@ moho_status kc_forward_plan(moho_kirchhoff *k)
   MOHO_TRY(kc_spans(k, &k->panel, false, k->panel_span, &highest, &k->masked));
   MOHO_TRY(kc_block(k, (size_t)(k->panel.n + 1) * sizeof(double), NULL, (void **)&k->cell));
   k->long_sum = true;
-  k->fwd_chunk = k->fwd_groups;
-  while (k->fwd_chunk > 1 && (size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * 8 > KC_CHUNK)
-    k->fwd_chunk = (k->fwd_chunk + 1) / 2;
   return MOHO_OK;
 }
 

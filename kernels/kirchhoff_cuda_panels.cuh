@@ -2,6 +2,7 @@
 #ifndef MOHO_KIRCHHOFF_CUDA_PANELS_CUH
 #define MOHO_KIRCHHOFF_CUDA_PANELS_CUH
 
+#include <vector>
 #include "kirchhoff_cuda.cuh"
 
 static constexpr int KC_CHUNK_POINTS = 32;   /* of a panel, that a warp takes at a time        */
@@ -27,5 +28,8 @@ moho_status kc_prepare(const moho_kirchhoff *k, cudaStream_t st, const float *m,
 /* kirchhoff_cuda_forward.cu: groups g .. g + n - 1; most: largest cells of panels, or NULL. Needs `next` cleared. */
 moho_status kc_forward_launch(const moho_kirchhoff *k, cudaStream_t st, void *room, char *work, int g, int n, bool long_sum,
                               int *most);
+
+/* kirchhoff_cuda_tables.cu: the sides of which rows are made. */
+moho_status kc_list_sides(moho_kirchhoff *k, const std::vector<int> &src, const std::vector<int> &rec);
 
 #endif

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <new>
+#include <numeric>
+#include <vector>
 #include "kirchhoff_cuda.cuh"
 #include "kirchhoff_cuda_panels.cuh"
 
@@ -12,16 +14,23 @@ static moho_status plan_part(moho_kirchhoff *k, const moho_kirchhoff *whole)
   kc_adjoint_groups(k);
   kc_plain_plan(k, whole->plain_rows - 6);
   if (k->fast_adjoint) kc_adjoint_plan(k);
-  k->fwd_swap = false;
-  k->fwd_chunk = k->fwd_groups = (int)((k->ntraces + KC_FWD * 32 - 1) / (KC_FWD * 32));
-  while (k->fwd_chunk > 1 && (size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * 8 > KC_CHUNK)
-    k->fwd_chunk = (k->fwd_chunk + 1) / 2;
+  if (k->fast_forward) kc_forward_groups(k);
   MOHO_TRY(kc_make_mends(k));
   return kc_adjoint_list(k);
 }
 
-/* The whole's plan with a list of its own. Panels, tables and the bounds of the forward's cells stay: those of more
-   traces hold for fewer. */
+/* The first source of traces that are all pairs of some sources in a row with all receivers, in order; -1: they are not. */
+static int first_of_pairs(const moho_kirchhoff *k, int64_t n, const int64_t *isrc, const int64_t *irec)
+{
+  const int64_t nr = k->geo.nr;
+  if (n == 0 || n % nr) return -1;
+  for (int64_t i = 0; i < n; i++)
+    if (isrc[i] != isrc[0] + i / nr || irec[i] != i % nr) return -1;
+  return (int)isrc[0];
+}
+
+/* The whole's plan with some sources, or with a list of its own: what the fast kernels know of legs with weight and of limits
+   is of all the whole's pairs. Panels, tables and the bounds of the forward's cells stay: those of more traces hold for fewer. */
 moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t *isrc, const int64_t *irec,
                     moho_kirchhoff **plan)
 {
@@ -31,13 +40,21 @@ moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t 
   moho_kirchhoff *k = (moho_kirchhoff *)malloc(sizeof *k);
   if (!k) return moho_fail(MOHO_ENOMEM, "out of memory for a Kirchhoff plan");
   *k = *whole;
-  k->part = true, k->nblk = 0, k->full = false, k->ntraces = ntraces;
+  bool own = (k->parts || kc_limited(&k->geo)) && (k->fast_forward || k->fast_adjoint);
+  int first = own ? -1 : first_of_pairs(k, ntraces, isrc, irec);
+  k->part = true, k->nblk = 0, k->full = first >= 0, k->ntraces = ntraces;
+  k->src0 = k->full ? first : 0, k->nsrc = k->full ? (int)(ntraces / k->geo.nr) : k->geo.ns;
   k->unit = NULL, k->unit_first = NULL;   /* of all pairs */
   k->mend = NULL, k->mend_first = NULL, k->live = NULL, k->live_first = NULL;
   memset(&k->list, 0, sizeof k->list);
-  moho_status st;
+  moho_status st = MOHO_OK;
   try {
-    st = kc_make_list(k, &d);
+    if (!k->full) st = kc_make_list(k, &d);
+    else if (kc_afresh(k)) {
+      std::vector<int> src((size_t)k->nsrc), rec((size_t)k->geo.nr);
+      std::iota(src.begin(), src.end(), k->src0), std::iota(rec.begin(), rec.end(), 0);
+      st = kc_list_sides(k, src, rec);
+    }
     if (st == MOHO_OK && k->ni && ntraces) st = plan_part(k, whole);
   } catch (const std::bad_alloc &) {
     st = moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)ntraces);

@@ -40,7 +40,7 @@ struct plain {
 
 __device__ __forceinline__ void pair_of(const plain &a, int64_t pid, int *s, int *r)
 {
-  *s = a.src ? a.src[pid] : (int)(pid / a.geo.nr);
+  *s = a.src ? a.src[pid] : a.a0 + (int)(pid / a.geo.nr);
   *r = a.rec ? a.rec[pid] : (int)(pid % a.geo.nr);
 }
 
@@ -428,7 +428,7 @@ void kc_plain_plan(moho_kirchhoff *k, int64_t highest)
 {
   int64_t rows = highest + 6, items, slices = 1584 / kc_at_once(k, &k->tile) + 1;
   k->plain_rows = (int)(rows < WINDOW ? rows : WINDOW);
-  items = k->full ? (int64_t)k->adj_groups * (k->adj_swap ? k->geo.ns : k->geo.nr) : k->list.nitem;
+  items = k->full ? (int64_t)k->adj_groups * kc_pairs_of(k, k->adj_swap).nb : k->list.nitem;
   if (slices > items / 4 + 1) slices = items / 4 + 1;
   k->plain_slices = (int)(slices < 64 ? slices : 64);
 }
@@ -460,7 +460,8 @@ static plain arguments(const moho_kirchhoff *k, moho_dir dir)
   a.span = k->tile_span;
   a.traces = k->ntraces, a.frac = kc_frac(k), a.slices = k->plain_slices, a.ld = k->ld;
   a.rows = k->plain_rows;
-  a.na = swap ? g->nr : g->ns, a.nb = swap ? g->ns : g->nr, a.a0 = swap ? g->roff : 0, a.b0 = swap ? 0 : g->roff;
+  kc_pairs of = kc_pairs_of(k, swap);
+  a.na = of.na, a.nb = of.nb, a.a0 = of.a0, a.b0 = of.b0;
   a.groups = k->adj_groups, a.swap = swap, a.lit = k->lit;
   a.item = k->list.dfirst, a.pid = k->list.pid, a.la = k->list.a, a.lb = k->list.b, a.at = k->list.at;
   return a;

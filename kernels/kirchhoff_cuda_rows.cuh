@@ -12,9 +12,9 @@ typedef struct kc_order {
 
 static inline kc_order kc_order_of(const moho_kirchhoff *k, bool swap)
 {
-  const kc_geo *g = &k->geo;
+  int nr = k->geo.nr;
   if (!k->full) return { k->list.row, 1, 0, 0 };
-  return swap ? kc_order{ NULL, g->ns, 1, g->nr } : kc_order{ NULL, g->nr, g->nr, 1 };
+  return swap ? kc_order{ NULL, k->nsrc, 1, nr } : kc_order{ NULL, nr, nr, 1 };
 }
 
 __device__ __forceinline__ int64_t kc_row(const kc_order &o, int64_t pid)

@@ -35,6 +35,7 @@ struct fwd {
   const int *src, *rec;
   int64_t traces;
   int roff, units;
+  bool swap;                            /* sides A are receivers                                   */
   int *next;                            /* the first unit that no block has taken                  */
   kc_limiting limits;
   const kc_geo *geo;

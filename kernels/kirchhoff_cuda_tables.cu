@@ -4,6 +4,7 @@
 #include <string.h>
 #include <algorithm>
 #include <vector>
+#include "kirchhoff_cuda_panels.cuh"
 #include "kirchhoff_cuda_aperture.cuh"
 #include "kirchhoff_cuda_times.cuh"
 
@@ -257,7 +258,7 @@ static void group_items(const std::vector<trace> &t, const int64_t *first, int n
   }
 }
 
-static moho_status list_sides(moho_kirchhoff *k, const std::vector<int> &src, const std::vector<int> &rec)
+moho_status kc_list_sides(moho_kirchhoff *k, const std::vector<int> &src, const std::vector<int> &rec)
 {
   std::vector<int> side;
   std::vector<bool> has((size_t)k->geo.nside);
@@ -302,7 +303,7 @@ moho_status kc_make_list(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   if (!l->first || !l->hpid) return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)n);
   memcpy(l->first, item.data(), item.size() * sizeof *l->first);
   memcpy(l->hpid, pid.data(), pid.size() * sizeof *l->hpid);
-  if (kc_afresh(k)) MOHO_TRY(list_sides(k, src, rec));
+  if (kc_afresh(k)) MOHO_TRY(kc_list_sides(k, src, rec));
   MOHO_TRY(kc_block(k, (size_t)n * sizeof(int), src.data(), (void **)&l->src));
   MOHO_TRY(kc_block(k, (size_t)n * sizeof(int), rec.data(), (void **)&l->rec));
   MOHO_TRY(kc_block(k, (size_t)n * sizeof(int64_t), row.data(), (void **)&l->row));
