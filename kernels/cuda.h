@@ -19,6 +19,8 @@ typedef struct moho_host {
   moho_status (*block_new)(moho_ctx *c, size_t bytes, moho_block **b);
   void (*block_unref)(moho_block *b);
   void (*copy_bytes)(void *dst, const void *src, size_t bytes);
+  moho_status (*block_locked)(moho_ctx *device, size_t bytes, moho_block **b);
+  moho_status (*lane_put)(moho_lane *lane, void *dst, const void *host, size_t bytes);
 } moho_host;
 
 /* The module's one symbol. NULL: built for another core; its own number is then in *abi. */

@@ -25,6 +25,8 @@ void *moho_lane_take(moho_lane *lane, size_t bytes) { return cuda_host->lane_tak
 bool moho_stopped(void) { return cuda_host->stopped(); }
 moho_status moho_block_new(moho_ctx *c, size_t bytes, moho_block **b) { return cuda_host->block_new(c, bytes, b); }
 void moho_block_unref(moho_block *b) { cuda_host->block_unref(b); }
+moho_status moho_block_locked(moho_ctx *c, size_t bytes, moho_block **b) { return cuda_host->block_locked(c, bytes, b); }
+moho_status moho_lane_put(moho_lane *lane, void *dst, const void *host, size_t bytes) { return cuda_host->lane_put(lane, dst, host, bytes); }
 
 /* ---- failures --------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 static const moho_host host = {
   .abi = MOHO_BACKEND_ABI, .fail = moho_fail, .dtype_size = moho_dtype_size, .lane_take = moho_lane_take, .stopped = moho_stopped,
   .block_new = moho_block_new, .block_unref = moho_block_unref, .copy_bytes = moho_copy_bytes,
+  .block_locked = moho_block_locked, .lane_put = moho_lane_put,
 };
 
 static char reason[PATH_MAX + 256];

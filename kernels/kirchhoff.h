@@ -25,6 +25,10 @@ typedef enum moho_kirchhoff_mode {
    they are needed. */
 typedef enum moho_kirchhoff_tables { MOHO_KIRCHHOFF_FULL, MOHO_KIRCHHOFF_COARSE, MOHO_KIRCHHOFF_NONE } moho_kirchhoff_tables;
 
+/* Where full tables of the sources are between applications: on the device, or in page-locked memory of the host, from which an
+   application copies those of its own. The receivers' are on the device. */
+typedef enum moho_kirchhoff_keep { MOHO_KIRCHHOFF_ON_DEVICE, MOHO_KIRCHHOFF_ON_HOST } moho_kirchhoff_keep;
+
 /* Nodes are at every step-th point of each axis and at its last one; between them what tables hold is linear along each axis:
    [number][node][side] of the operator's type, time over straight distance, then the numbers of legs (kirchhoff_weights.h)
    without the amplitude of straight distances. Sides are sources, then receivers unless they share a table. */
@@ -56,6 +60,7 @@ typedef struct moho_kirchhoff_desc {
   const double *vel;                    /* 1 value; time mode also nz values, or one a point     */
   int64_t nvel;
   moho_kirchhoff_tables tables;
+  moho_kirchhoff_keep keep;
   moho_kirchhoff_nodes nodes;           /* coarse: in place of trav and amp                       */
   const moho_array *trav[2];            /* byot: (points, ns), (points, nr), f32 or f64, on the operator's context */
   bool aperture;                        /* lateral aperture amin .. amax                          */
@@ -86,6 +91,9 @@ struct moho_kirchhoff_kernels {
   size_t (*room_bytes)(const moho_kirchhoff *plan);       /* of the work memory, where rows made as they are needed share it; NULL: next to nothing */
   int64_t (*ld)(const moho_kirchhoff *plan);              /* elements of a padded row of data      */
   size_t (*work)(const moho_kirchhoff *plan, moho_dir dir);
+  /* Into the work memory, before the application that takes it: tables of sources that are on the host, as far as it begins with them.
+     NULL: the tables are where the kernels are. */
+  moho_status (*fetch)(const moho_kirchhoff *plan, moho_lane *on, moho_dir dir, void *work);
   /* y[trace, k] (+)= alpha s[trace, k - shift], rows `ldy` apart; nothing is written behind sample nt-1. */
   moho_status (*forward)(const moho_kirchhoff *plan, moho_lane *on, const void *m, double alpha, bool add,
                          int64_t shift, void *y, int64_t ldy, void *work);
@@ -99,6 +107,8 @@ struct moho_kirchhoff_kernels {
   moho_status (*illumination)(const moho_kirchhoff *plan, moho_lane *on, const double *e, void *m, void *work);
   /* Of source (side 0) or receiver (side 1) i, into m (points), double, on the plan's context. */
   moho_status (*look)(const moho_kirchhoff *plan, moho_lane *on, moho_kirchhoff_look what, int side, int64_t i, double *m);
+  /* Whether the adjoint takes data as they are, and `rows` may be NULL then; NULL: never. */
+  bool (*direct)(const moho_kirchhoff *plan);
 };
 
 #ifdef __cplusplus

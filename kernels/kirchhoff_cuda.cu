@@ -60,8 +60,9 @@ static void geometry(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   kc_geo *g = &k->geo;
   for (int i = 0; i < 3; i++) g->n[i] = (int)d->n[i], g->o[i] = d->o[i], g->d[i] = d->d[i];
   g->ns = (int)d->ns, g->nr = (int)d->nr;
-  g->roff = d->shared ? 0 : g->ns;
-  g->nside = d->shared ? (g->ns > g->nr ? g->ns : g->nr) : g->ns + g->nr;
+  const bool shared = d->shared && d->keep == MOHO_KIRCHHOFF_ON_DEVICE;
+  g->roff = shared ? 0 : g->ns;
+  g->nside = shared ? (g->ns > g->nr ? g->ns : g->nr) : g->ns + g->nr;
   g->mode = d->mode;
   g->half = d->t0 / 2, g->dt = d->dt, g->nt = (int)d->nt;
   g->nvel = d->nvel;
@@ -69,7 +70,7 @@ static void geometry(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   kir_steps(g->taper);
   g->three = d->three, g->dynamic = d->dynamic, g->angle = d->angle, g->offset = d->offset, g->eps = d->eps;
   for (int i = 0; i < 2; i++) {
-    table_of(d->trav[i], &g->trav[i], g->stride[i], &g->wide[i]);
+    table_of(d->trav[i] ? d->trav[i] : d->trav[0], &g->trav[i], g->stride[i], &g->wide[i]);
     table_of(d->amp[i], &g->amp[i], g->amp_stride[i], &g->amp_wide[i]);
   }
   g->tables = d->tables, g->single = d->type == MOHO_F32, g->own_amp = d->nodes.own_amp;
@@ -82,6 +83,7 @@ static void geometry(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   k->ntraces = d->ntraces, k->nt = d->nt;
   k->ld = (d->nt + 4) / 4 * 4;            /* at least one zero behind the last sample: the plain adjoint reads it */
   k->full = !d->isrc, k->src0 = 0, k->nsrc = g->ns;
+  k->keep = d->keep;
 }
 
 /* The least and the largest of some coordinates; none: 0. */
@@ -193,6 +195,13 @@ static moho_status choose(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   return MOHO_OK;
 }
 
+static moho_status can_keep(const moho_kirchhoff *k)
+{
+  if (k->keep == MOHO_KIRCHHOFF_ON_DEVICE || (k->full && k->fast_adjoint && k->fast_forward && !k->parts && !kc_limited(&k->geo))) return MOHO_OK;
+  return moho_fail(MOHO_EINVAL, "argument 'table_keep': expected \"device\": on cuda tables of sources are on the host only in f32, with data of all "
+                   "pairs (ns, nr, nt), without dynamic and apertures, on a card of compute capability 9.0 or more, with times that its windows hold");
+}
+
 static moho_status fill(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double **host)
 {
   MOHO_TRY(limits(d));
@@ -204,6 +213,7 @@ static moho_status fill(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double 
     if (kc_afresh(k)) CUDA_TRY(cudaStreamCreateWithFlags(&k->side, cudaStreamNonBlocking));
     if (!k->full) MOHO_TRY(kc_make_list(k, d));
     MOHO_TRY(choose(k, d));
+    MOHO_TRY(can_keep(k));
     MOHO_TRY(kc_offset_table(k));
     MOHO_TRY(kc_tables(k));
     MOHO_TRY(kc_legs(k));
@@ -248,7 +258,8 @@ static size_t cuda_kirchhoff_predict(const moho_ctx *c, const moho_kirchhoff_des
   if (!k.full) boxes += (size_t)k.ntraces * (2 * sizeof(int) + sizeof(int64_t) + 10 * sizeof(int));
   if (d->tables == MOHO_KIRCHHOFF_NONE) return boxes;
   if (d->tables == MOHO_KIRCHHOFF_COARSE) return boxes + (1 + parts) * unit * sides * (size_t)d->nodes.size;
-  return boxes + sides * entry * (tiles * KC_TILE + (fast ? points : tiles * KC_TILE));
+  const size_t kept = d->keep == MOHO_KIRCHHOFF_ON_HOST ? (size_t)k.geo.nr : sides;
+  return boxes + kept * entry * (tiles * KC_TILE + (fast ? points : tiles * KC_TILE));
 }
 
 static size_t cuda_kirchhoff_table_bytes(const moho_kirchhoff *k) { return k->table_bytes; }
@@ -270,6 +281,13 @@ static size_t cuda_kirchhoff_work(const moho_kirchhoff *k, moho_dir dir)
   return room + (k->fast_adjoint ? kc_adjoint_work(k) : kc_plain_work(k, dir));
 }
 
+static moho_status cuda_kirchhoff_fetch(const moho_kirchhoff *k, moho_lane *on, moho_dir dir, void *work)
+{
+  CUDA_TRY(cudaSetDevice(k->ctx->ordinal));
+  if (k->keep == MOHO_KIRCHHOFF_ON_DEVICE || !k->ntraces || !k->ni) return MOHO_OK;
+  return dir == MOHO_FWD ? kc_forward_fetch(k, on, work) : kc_adjoint_fetch(k, on, work, 0);
+}
+
 static moho_status cuda_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on, const void *m, double alpha, bool add,
                                           int64_t shift, void *y, int64_t ldy, void *work)
 {
@@ -283,7 +301,7 @@ static moho_status cuda_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on
   }
   void *rest = (char *)work + kc_room(k, MOHO_FWD);
   if (!k->fast_forward) return kc_plain_forward(k, st, m, alpha, add, shift, y, ldy, work, rest);
-  return kc_forward(k, st, (const float *)m, alpha, add, shift, (float *)y, ldy, work, rest);
+  return kc_forward(k, on, (const float *)m, alpha, add, shift, (float *)y, ldy, work, rest);
 }
 
 static moho_status cuda_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on, const void *d, int64_t shift,
@@ -298,7 +316,7 @@ static moho_status cuda_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on
   }
   void *rest = (char *)work + kc_room(k, MOHO_ADJ);
   if (!k->fast_adjoint) return kc_plain_adjoint(k, st, d, shift, rows, alpha, add, m, work, rest);
-  return kc_adjoint(k, st, (const float *)d, shift, (const float *)rows, alpha, add, (float *)m, work, rest);
+  return kc_adjoint(k, on, (const float *)d, shift, (const float *)rows, alpha, add, (float *)m, work, rest);
 }
 
 static moho_status cuda_kirchhoff_illumination(const moho_kirchhoff *k, moho_lane *on, const double *e, void *m,
@@ -307,7 +325,7 @@ static moho_status cuda_kirchhoff_illumination(const moho_kirchhoff *k, moho_lan
   cudaStream_t st = (cudaStream_t)on->stream;
   CUDA_TRY(cudaSetDevice(k->ctx->ordinal));
   if (!k->ni) return MOHO_OK;
-  if (k->ntraces) return kc_illumination(k, st, e, m, work);
+  if (k->ntraces) return kc_illumination(k, on, e, m, work);
   CUDA_TRY(cudaMemsetAsync(m, 0, (size_t)k->ni * moho_dtype_size(k->type), st));
   return MOHO_OK;
 }
@@ -319,6 +337,8 @@ static moho_status cuda_kirchhoff_look(const moho_kirchhoff *k, moho_lane *on, m
   return kc_look(k, (cudaStream_t)on->stream, what, (int)i + (side ? k->geo.roff : 0), m);
 }
 
+static bool cuda_kirchhoff_direct(const moho_kirchhoff *k) { return k->fast_adjoint; }
+
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
 const struct moho_kirchhoff_kernels moho_cuda_kirchhoff = {
     .make = cuda_kirchhoff_make,
@@ -329,8 +349,10 @@ const struct moho_kirchhoff_kernels moho_cuda_kirchhoff = {
     .room_bytes = cuda_kirchhoff_room_bytes,
     .ld = cuda_kirchhoff_ld,
     .work = cuda_kirchhoff_work,
+    .fetch = cuda_kirchhoff_fetch,
     .forward = cuda_kirchhoff_forward,
     .adjoint = cuda_kirchhoff_adjoint,
     .illumination = cuda_kirchhoff_illumination,
     .look = cuda_kirchhoff_look,
+    .direct = cuda_kirchhoff_direct,
 };

@@ -113,6 +113,8 @@ struct moho_kirchhoff {
   int64_t ni, ntraces, nt, ld;
   bool full, fast_forward, fast_adjoint;
   int src0, nsrc;                       /* full: the sources, each with all receivers         */
+  moho_kirchhoff_keep keep;             /* on the host: `times` are of receivers alone, as if of all sides; those of sources are in work areas */
+  uint32_t *store;                      /* the sources' on the host, [direction][source][entry]; the whole's */
   kc_boxes tile, panel;
   int nblk;
   moho_block *blk[48];
@@ -288,6 +290,12 @@ moho_status kc_keep(moho_kirchhoff *k, moho_dir dir);
 moho_status kc_rows_at(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, int first, void *room, kc_table_rows *r);
 moho_status kc_rows_done(const moho_kirchhoff *k, cudaStream_t st, const kc_table_rows *r);   /* st goes on behind both turns */
 moho_status kc_look_afresh(const moho_kirchhoff *k, cudaStream_t st, moho_kirchhoff_look what, int side, double *m);
+/* kirchhoff_cuda_keep.cu: tables of sources on the host. Entries of one; the receivers' table and the store; those of n sources from `first` on to
+   `to`, [source][entry]; on: whose copies it counts with, or NULL while the plan is made. */
+int64_t kc_entries(const moho_kirchhoff *k, moho_dir dir);
+moho_status kc_keep_receivers(moho_kirchhoff *k, moho_dir dir);
+moho_status kc_keep_sources(moho_kirchhoff *k);
+moho_status kc_sources(const moho_kirchhoff *k, moho_lane *on, cudaStream_t st, moho_dir dir, int first, int n, uint32_t *to);
 /* kirchhoff_cuda_weights.cu */
 moho_status kc_legs(moho_kirchhoff *k);
 moho_status kc_units(moho_kirchhoff *k);
@@ -303,7 +311,7 @@ moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t 
                     moho_kirchhoff **plan);
 moho_status kc_look(const moho_kirchhoff *k, cudaStream_t st, moho_kirchhoff_look what, int side, double *m);
 /* kirchhoff_cuda_illumination.cu */
-moho_status kc_illumination(const moho_kirchhoff *k, cudaStream_t st, const double *e, void *m, void *room);
+moho_status kc_illumination(const moho_kirchhoff *k, moho_lane *on, const double *e, void *m, void *room);
 /* kirchhoff_cuda_plain.cu */
 void kc_plain_plan(moho_kirchhoff *k, int64_t highest);
 size_t kc_plain_work(const moho_kirchhoff *k, moho_dir dir);
@@ -316,14 +324,18 @@ void kc_adjoint_groups(moho_kirchhoff *k);
 void kc_adjoint_plan(moho_kirchhoff *k);
 moho_status kc_adjoint_list(moho_kirchhoff *k);
 size_t kc_adjoint_work(const moho_kirchhoff *k);
-moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *rows,
+/* Tables of sources on the host, from group g on, as many as a launch takes; where they go, and how many these are. */
+moho_status kc_adjoint_fetch(const moho_kirchhoff *k, moho_lane *on, void *work, int g);
+int kc_adjoint_sources(const moho_kirchhoff *k, void *work, uint32_t **to);
+moho_status kc_adjoint(const moho_kirchhoff *k, moho_lane *on, const float *d, int64_t shift, const float *rows,
                        double alpha, bool add, float *m, void *room, void *work);
 /* kirchhoff_cuda_forward.cu */
 void kc_forward_groups(moho_kirchhoff *k);
 moho_status kc_forward_plan(moho_kirchhoff *k);
 moho_status kc_forward_bound(moho_kirchhoff *k, cudaStream_t st);
 size_t kc_forward_work(const moho_kirchhoff *k);
-moho_status kc_forward(const moho_kirchhoff *k, cudaStream_t st, const float *m, double alpha, bool add, int64_t shift,
+moho_status kc_forward_fetch(const moho_kirchhoff *k, moho_lane *on, void *work);
+moho_status kc_forward(const moho_kirchhoff *k, moho_lane *on, const float *m, double alpha, bool add, int64_t shift,
                        float *y, int64_t ldy, void *room, void *work);
 
 #endif

@@ -70,7 +70,7 @@ template <class F> __device__ __forceinline__ void fetch_times(const adj &a, con
   int lane = threadIdx.x & 31;
 #pragma unroll
   for (int k = 0; k < KC_SLOTS / 2; k++) {
-    const uint32_t *rel = a.rel + row_at(a, side_a<F>(a, v, g, 2 * k + (lane >> 4)), tile);
+    const uint32_t *rel = a.rel_a + row_at(a, side_a<F>(a, v, g, 2 * k + (lane >> 4)), tile);
     asm volatile("prefetch.global.L1 [%0];" ::"l"(rel + (lane & 15) * 32));
   }
 }
@@ -274,7 +274,7 @@ static double fill(int64_t n) { return (double)n / (double)((n + KC_SLOTS - 1) /
 void kc_adjoint_groups(moho_kirchhoff *k)
 {
   double better = kc_limited(&k->geo) && k->group_reach[1] < 0.7 * k->group_reach[0] ? 0.9 : 1.1;
-  k->adj_swap = k->full && fill(k->geo.nr) > fill(k->nsrc) * better;
+  k->adj_swap = k->full && k->keep == MOHO_KIRCHHOFF_ON_DEVICE && fill(k->geo.nr) > fill(k->nsrc) * better;
   k->adj_groups = k->full ? (kc_pairs_of(k, k->adj_swap).na + KC_SLOTS - 1) / KC_SLOTS : k->list.ngroup;
 }
 
@@ -315,7 +315,14 @@ static int64_t most_rows(const moho_kirchhoff *k)
   return most;
 }
 
-struct layout { size_t last, part, end; };
+/* All pairs, sides A are sources. */
+static int sources_in(const moho_kirchhoff *k, int g0, int g1)
+{
+  int end = g1 * KC_SLOTS;
+  return (end < k->nsrc ? end : k->nsrc) - g0 * KC_SLOTS;
+}
+
+struct layout { size_t last, part, sources, end; };
 
 static layout layout_of(const moho_kirchhoff *k)
 {
@@ -323,11 +330,26 @@ static layout layout_of(const moho_kirchhoff *k)
   size_t rows = (size_t)most_rows(k) + 1;
   l.last = up((rows * (size_t)k->pitch + KC_PAIRS + 2) * sizeof(float2));
   l.part = l.last + up(rows * sizeof(float));
-  l.end = l.part + (size_t)k->tile.n * KC_TILE * sizeof(double) * (size_t)k->adj_slices;
+  l.end = l.sources = l.part + (size_t)k->tile.n * KC_TILE * sizeof(double) * (size_t)k->adj_slices;
+  if (k->keep == MOHO_KIRCHHOFF_ON_HOST) l.end += (size_t)(kc_entries(k, MOHO_ADJ) * sources_in(k, 0, k->adj_chunk)) * sizeof(uint32_t);
   return l;
 }
 
 size_t kc_adjoint_work(const moho_kirchhoff *k) { return layout_of(k).end; }
+
+int kc_adjoint_sources(const moho_kirchhoff *k, void *work, uint32_t **to)
+{
+  *to = (uint32_t *)((char *)work + layout_of(k).sources);
+  return sources_in(k, 0, k->adj_chunk);
+}
+
+moho_status kc_adjoint_fetch(const moho_kirchhoff *k, moho_lane *on, void *work, int g)
+{
+  if (k->keep == MOHO_KIRCHHOFF_ON_DEVICE) return MOHO_OK;
+  uint32_t *to;
+  kc_adjoint_sources(k, work, &to);
+  return kc_sources(k, on, (cudaStream_t)on->stream, MOHO_ADJ, k->src0 + g * KC_SLOTS, sources_in(k, g, g + k->adj_chunk), to);
+}
 
 /* A form of the kernel, with what it is launched with. */
 struct chosen { void (*kernel)(adj); unsigned threads; int shared; };
@@ -365,6 +387,7 @@ static adj arguments(const moho_kirchhoff *k)
   const kc_geo *g = &k->geo;
   kc_pairs of = kc_pairs_of(k, k->adj_swap);
   adj a = {.rel = NULL,
+           .rel_a = NULL,
            .span = k->tile_span,
            .legs = NULL,
            .lit = k->lit,
@@ -468,9 +491,10 @@ moho_status kc_adjoint_list(moho_kirchhoff *k)
 /* ---- applications ------------------------------------------------------------------------------------- */
 
 /* Rows come from d (nt apart, shifted) or, d NULL, from `padded` (ld apart). */
-moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d, int64_t shift, const float *padded,
+moho_status kc_adjoint(const moho_kirchhoff *k, moho_lane *on, const float *d, int64_t shift, const float *padded,
                        double alpha, bool add, float *m, void *room, void *work)
 {
+  cudaStream_t st = (cudaStream_t)on->stream;
   const kc_geo *g = &k->geo;
   kc_table_rows r = {};
   float2 *pairs = (float2 *)work;
@@ -487,13 +511,17 @@ moho_status kc_adjoint(const moho_kirchhoff *k, cudaStream_t st, const float *d,
     a.g1 = a.g0 + k->adj_chunk < k->adj_groups ? a.g0 + k->adj_chunk : k->adj_groups;
     a.rows = rows_of(k, a.g0, a.g1);
     if (k->live) a.live_first = k->live_first + a.g0 / k->adj_chunk * k->tile.n;
+    if (a.g0) MOHO_TRY(kc_adjoint_fetch(k, on, work, a.g0));   /* the first were fetched */
     pairs_kernel<<<(unsigned)(a.rows + 1), 256, 0, st>>>(order, first, a.rows, g->nt, k->window,
                                                          (int)k->pitch, d ? k->nt : k->ld, (int)(d ? by : 0),
                                                          d ? d : padded, (float4 *)pairs, last);
     CUDA_LAUNCHED("kirchhoff pairs");
     for (a.tile0 = 0; a.tile0 < k->tile.n; a.tile0 += r.n) {
       MOHO_TRY(kc_rows_at(k, st, MOHO_ADJ, a.tile0, room, &r));
-      a.tiles = r.n, a.rel = (const uint32_t *)r.times, a.legs = (const float *)r.legs;
+      a.tiles = r.n, a.rel = a.rel_a = (const uint32_t *)r.times;
+      if (k->keep == MOHO_KIRCHHOFF_ON_HOST)
+        a.rel_a = (const uint32_t *)((char *)work + l.sources) - (k->src0 + a.g0 * KC_SLOTS) * kc_entries(k, MOHO_ADJ);
+      a.legs = (const float *)r.legs;
       c.kernel<<<(unsigned)r.n * (unsigned)a.slices, c.threads, (size_t)c.shared, r.st>>>(a);
       CUDA_LAUNCHED("kirchhoff adjoint");
       MOHO_TRY(kc_mend_adjoint(k, r.st, &r, first, a.rows, pairs, last, part));

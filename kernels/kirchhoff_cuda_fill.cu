@@ -340,6 +340,7 @@ static moho_status fill(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, 
 /* Tables of all boxes. */
 moho_status kc_keep(moho_kirchhoff *k, moho_dir dir)
 {
+  if (k->keep == MOHO_KIRCHHOFF_ON_HOST) return kc_keep_receivers(k, dir);
   kc_table_rows r = {};
   r.n = boxes_of(k, dir)->n;
   MOHO_TRY(kc_block(k, times_bytes(k, dir, r.n), NULL, &r.times));

@@ -258,7 +258,13 @@ static moho_status launch(const moho_kirchhoff *k, const kc_table_rows &r, char 
 {
   fwd f = arguments(k, work);
   int blocks = 0;
-  f.rel = (const uint4 *)r.times, f.legs = (const float4 *)r.legs, f.first = r.first;
+  f.rel = (const uint4 *)r.times, f.columns = k->geo.nside;
+  f.rel_a = (const uint32_t *)r.times, f.four_a = 4 * k->geo.nside, f.side_a = 4;
+  if (k->keep == MOHO_KIRCHHOFF_ON_HOST) {
+    f.columns = k->geo.nr, f.four_a = 4, f.side_a = kc_entries(k, MOHO_FWD);
+    f.rel_a = (const uint32_t *)(work + kc_forward_layout_of(k).sources) - (k->src0 + g * KC_FWD) * f.side_a;   /* as if of all sides, too */
+  }
+  f.legs = (const float4 *)r.legs, f.first = r.first;
   f.group0 = g, f.groups = n, f.most = most, f.next += r.turn;
   f.units = r.n * f.groups * f.lanes;
   if (k->unit) {
@@ -288,10 +294,16 @@ moho_status kc_forward_launch(const moho_kirchhoff *k, cudaStream_t st, void *ro
   return kc_rows_done(k, st, &r);
 }
 
-moho_status kc_forward(const moho_kirchhoff *k, cudaStream_t st, const float *m, double alpha, bool add, int64_t shift,
+moho_status kc_forward_fetch(const moho_kirchhoff *k, moho_lane *on, void *work)
+{
+  return kc_forward_sources(k, on, (cudaStream_t)on->stream, (char *)work, 0, k->fwd_groups < k->fwd_chunk ? k->fwd_groups : k->fwd_chunk);
+}
+
+moho_status kc_forward(const moho_kirchhoff *k, moho_lane *on, const float *m, double alpha, bool add, int64_t shift,
                        float *y, int64_t ldy, void *room, void *work_)
 {
   char *work = (char *)work_;
+  cudaStream_t st = (cudaStream_t)on->stream;
   kc_forward_layout l = kc_forward_layout_of(k);
   kc_order order = kc_order_of(k, k->fwd_swap);
   const double *unit = (const double *)(work + l.unit);
@@ -302,6 +314,7 @@ moho_status kc_forward(const moho_kirchhoff *k, cudaStream_t st, const float *m,
     size_t from = g ? l.next : l.done;    /* the first also clears the counter of kc_prepare */
     CUDA_TRY(cudaMemsetAsync(work + from, 0, l.sum - from + (size_t)(rows * k->nt) * (k->long_sum ? 8 : 4), st));
     if (!g) MOHO_TRY(kc_prepare(k, st, m, k->cell, work));
+    if (g) MOHO_TRY(kc_forward_sources(k, on, st, work, g, n));   /* the first were fetched */
     MOHO_TRY(kc_forward_launch(k, st, room, work, g, n, k->long_sum, NULL));
     MOHO_TRY(kc_mend_forward(k, st, room, pid, rows, m, unit, k->long_sum, work + l.sum));
     if (k->long_sum)

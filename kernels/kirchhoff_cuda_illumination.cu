@@ -14,18 +14,19 @@ struct light {
   int src0;                             /* of all pairs: the first source                         */
   int frac;
   const int64_t *table;                 /* plain times, or                                        */
-  const uint32_t *rel;                  /* those of the fast adjoint                              */
+  const uint32_t *rel, *rel_s;                  /* those of the fast adjoint                              */
   const kc_span *span;
   int tile0, tiles;                     /* whose rows are there                                   */
   uint32_t none;                        /* from there on: no time                                 */
   const void *legs;
   const uint16_t *lit;
+  bool add;
 };
 
-__device__ __forceinline__ int64_t time_of(const light &a, int tile, int side, int64_t at)
+__device__ __forceinline__ int64_t time_of(const light &a, const uint32_t *rel, int tile, int side, int64_t at)
 {
   if (a.table) return a.table[at];
-  uint32_t r = a.rel[at];
+  uint32_t r = rel[at];
   if (r >= a.none) return INT64_MIN / 4;
   return ((int64_t)a.span[(int64_t)tile * a.geo.nside + side].base << KC_FRAC) + r;
 }
@@ -52,9 +53,9 @@ __global__ void __launch_bounds__(THREADS)
     else if (++r == g.nr) r = 0, s++;
     int side = g.roff + r;
     if (PARTS && !(lit[s] && lit[side])) continue;
-    if (s != last) ts = time_of(a, tile, s, s * step + first), ws = kc_leg_at<R, PARTS>(legs + s * step, step * g.nside);
+    if (s != last) ts = time_of(a, a.rel_s, tile, s, s * step + first), ws = kc_leg_at<R, PARTS>(legs + s * step, step * g.nside);
     last = s;
-    int64_t t = ts + time_of(a, tile, side, side * step + first);
+    int64_t t = ts + time_of(a, a.rel, tile, side, side * step + first);
     if ((uint64_t)t > (uint64_t)limit) continue;
     double w = (double)kc_pair(ws, kc_leg_at<R, PARTS>(legs + side * step, step * g.nside));
     if (g.aperture || g.offset.on) w *= kc_limits(g, kc_trace_of(g, s, r), place);
@@ -66,7 +67,7 @@ __global__ void __launch_bounds__(THREADS)
     double f = (double)(t & mask) * unit;
     sum += w * w * ((1 - f) * (1 - f) * e[k] + 2 * f * (1 - f) * next[k] + f * f * e[k + 1]);
   }
-  if (in) m[kc_index(g, at)] = (R)sum;
+  if (in) m[kc_index(g, at)] = (R)(a.add ? (double)m[kc_index(g, at)] + sum : sum);
 }
 
 template <typename R> static auto kernel_of(int parts)
@@ -77,18 +78,14 @@ template <typename R> static auto kernel_of(int parts)
                       : illumination_kernel<R, 0>;
 }
 
-moho_status kc_illumination(const moho_kirchhoff *k, cudaStream_t st, const double *e, void *m, void *room)
+/* Those of the light's traces. */
+static moho_status shine(const moho_kirchhoff *k, cudaStream_t st, light a, const uint32_t *sources, const double *e, void *m, void *room)
 {
-  light a = {};
-  a.geo = k->geo, a.tile = k->tile, a.src = k->list.src, a.rec = k->list.rec, a.traces = k->ntraces, a.src0 = k->src0;
-  a.frac = kc_frac(k), a.span = k->tile_span;
-  a.none = k->window == KC_PAIRS ? UINT32_MAX : kc_no_time(k);   /* the largest windows have times everywhere */
-  a.lit = k->lit;
   kc_table_rows r = {};
   for (; a.tile0 < k->tile.n; a.tile0 += r.n) {
     MOHO_TRY(kc_rows_at(k, st, MOHO_ADJ, a.tile0, room, &r));
     a.tiles = r.n, a.legs = r.legs;
-    if (k->fast_adjoint) a.rel = (const uint32_t *)r.times;
+    if (k->fast_adjoint) a.rel = (const uint32_t *)r.times, a.rel_s = sources ? sources : a.rel;
     else a.table = (const int64_t *)r.times;
     unsigned blocks = (unsigned)r.n * (KC_TILE / THREADS);
     if (k->type == MOHO_F32) kernel_of<float>(k->parts)<<<blocks, THREADS, 0, r.st>>>(a, e, (float *)m);
@@ -96,4 +93,24 @@ moho_status kc_illumination(const moho_kirchhoff *k, cudaStream_t st, const doub
     CUDA_LAUNCHED("kirchhoff illumination");
   }
   return kc_rows_done(k, st, &r);
+}
+
+/* `room` is the adjoint's work memory; sources whose tables are on the host come as many at a time as in the adjoint. */
+moho_status kc_illumination(const moho_kirchhoff *k, moho_lane *on, const double *e, void *m, void *room)
+{
+  cudaStream_t st = (cudaStream_t)on->stream;
+  light a = {};
+  a.geo = k->geo, a.tile = k->tile, a.src = k->list.src, a.rec = k->list.rec, a.traces = k->ntraces, a.src0 = k->src0;
+  a.frac = kc_frac(k), a.span = k->tile_span, a.lit = k->lit;
+  a.none = k->window == KC_PAIRS ? UINT32_MAX : kc_no_time(k);   /* the largest windows have times everywhere */
+  if (k->keep == MOHO_KIRCHHOFF_ON_DEVICE) return shine(k, st, a, NULL, e, m, room);
+  uint32_t *to;
+  const int once = kc_adjoint_sources(k, room, &to), end = k->src0 + k->nsrc;
+  for (; a.src0 < end; a.src0 += once, a.add = true) {
+    int n = end - a.src0 < once ? end - a.src0 : once;
+    MOHO_TRY(kc_sources(k, on, st, MOHO_ADJ, a.src0, n, to));
+    a.traces = (int64_t)n * k->geo.nr;
+    MOHO_TRY(shine(k, st, a, to - a.src0 * kc_entries(k, MOHO_ADJ), e, m, room));
+  }
+  return MOHO_OK;
 }

@@ -60,7 +60,7 @@ static double filled(double n, int by) { return n / (ceil(n / by) * by); }
 void kc_forward_groups(moho_kirchhoff *k)
 {
   int ns = k->nsrc, nr = k->geo.nr;
-  k->fwd_swap = k->full && filled(nr, 32) * filled(ns, 4) * 1.1 < filled(ns, 32) * filled(nr, 4);
+  k->fwd_swap = k->full && k->keep == MOHO_KIRCHHOFF_ON_DEVICE && filled(nr, 32) * filled(ns, 4) * 1.1 < filled(ns, 32) * filled(nr, 4);
   k->fwd_groups = k->full ? (kc_pairs_of(k, k->fwd_swap).na + KC_FWD - 1) / KC_FWD : (int)((k->ntraces + KC_FWD * 32 - 1) / (KC_FWD * 32));
   k->fwd_chunk = k->fwd_groups;
   while (k->fwd_chunk > 1 && (size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * 8 > KC_CHUNK)
@@ -118,6 +118,19 @@ moho_status kc_forward_plan(moho_kirchhoff *k)
   return MOHO_OK;
 }
 
+/* All pairs, sides A are sources. */
+static int sources_in(const moho_kirchhoff *k, int g, int n)
+{
+  int left = k->nsrc - g * KC_FWD;
+  return left < n * KC_FWD ? left : n * KC_FWD;
+}
+
+moho_status kc_forward_sources(const moho_kirchhoff *k, moho_lane *on, cudaStream_t st, char *work, int g, int n)
+{
+  if (k->keep == MOHO_KIRCHHOFF_ON_DEVICE) return MOHO_OK;
+  return kc_sources(k, on, st, MOHO_FWD, k->src0 + g * KC_FWD, sources_in(k, g, n), (uint32_t *)(work + kc_forward_layout_of(k).sources));
+}
+
 kc_forward_layout kc_forward_layout_of(const moho_kirchhoff *k)
 {
   kc_forward_layout l;
@@ -129,7 +142,8 @@ kc_forward_layout kc_forward_layout_of(const moho_kirchhoff *k)
   l.done = l.unit + MOHO_ALIGN;
   l.next = l.done + MOHO_ALIGN;
   l.sum = l.next + MOHO_ALIGN;
-  l.end = l.sum + (size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * (k->long_sum ? 8 : 4);
+  l.end = l.sources = l.sum + up((size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * (k->long_sum ? 8 : 4));
+  if (k->keep == MOHO_KIRCHHOFF_ON_HOST) l.end += (size_t)(kc_entries(k, MOHO_FWD) * sources_in(k, 0, k->fwd_chunk)) * sizeof(uint32_t);
   return l;
 }
 
@@ -166,6 +180,7 @@ static moho_status apply_to_ones(const moho_kirchhoff *k, cudaStream_t st, char 
     int n = k->fwd_groups - g < k->fwd_chunk ? k->fwd_groups - g : k->fwd_chunk;
     int64_t rows = kc_forward_rows(k, g, g + n), cells = rows * k->nt;
     CUDA_TRY(cudaMemsetAsync(work + l.next, 0, l.sum - l.next + (size_t)cells * sizeof(int), st));
+    MOHO_TRY(kc_forward_sources(k, NULL, st, work, g, n));
     MOHO_TRY(kc_forward_launch(k, st, room, work, g, n, false, most));
     MOHO_TRY(kc_mend_forward(k, st, room, pid, rows, NULL, (const double *)(work + l.unit), false, work + l.sum));
     pid += rows;
@@ -191,12 +206,13 @@ static moho_status ones(const moho_kirchhoff *k, cudaStream_t st, char *room, ch
   return MOHO_OK;
 }
 
-/* Groups of a launch while the bound is found: what fills a large device twice, so that a plan of many traces takes no more
+/* Groups of a launch while the bound is found: what fills a large device twice, a sixteenth of all at most, so that a plan of many traces takes no more
    memory for it than one of few. */
 static int few_groups(const moho_kirchhoff *k)
 {
   int64_t units = (int64_t)k->panel.n * (k->full ? ((k->fwd_swap ? k->geo.ns : k->geo.nr) + 31) / 32 : 1);
-  int64_t n = (264 + units - 1) / units;
+  int64_t n = (264 + units - 1) / units, some = (k->fwd_groups + 15) / 16;
+  n = n < some ? n : some;
   return n < k->fwd_chunk ? (int)n : k->fwd_chunk;
 }
 

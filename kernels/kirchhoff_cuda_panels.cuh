@@ -19,10 +19,12 @@ typedef struct kc_scale {
 
 /* Of the work area: bytes from its start. `done` and `next` count blocks and units, and are cleared with the sums
  * behind them. */
-typedef struct kc_forward_layout { size_t x, part, scale, unit, done, next, sum, end; } kc_forward_layout;
+typedef struct kc_forward_layout { size_t x, part, scale, unit, done, next, sum, sources, end; } kc_forward_layout;
 
 kc_forward_layout kc_forward_layout_of(const moho_kirchhoff *k);
 int64_t kc_forward_rows(const moho_kirchhoff *k, int g0, int g1);
+/* Tables of the sources of groups g .. g + n - 1, where they are on the host; on as in kc_sources. */
+moho_status kc_forward_sources(const moho_kirchhoff *k, moho_lane *on, cudaStream_t st, char *work, int g, int n);
 /* kirchhoff_cuda_scale.cu: m NULL is an image of ones, cell NULL then. Needs `done` cleared. */
 moho_status kc_prepare(const moho_kirchhoff *k, cudaStream_t st, const float *m, const double *cell, char *work);
 /* kirchhoff_cuda_forward.cu: groups g .. g + n - 1; most: largest cells of panels, or NULL. Needs `next` cleared. */

@@ -42,6 +42,10 @@ moho_status kc_part(const moho_kirchhoff *whole, int64_t ntraces, const int64_t 
   *k = *whole;
   bool own = (k->parts || kc_limited(&k->geo)) && (k->fast_forward || k->fast_adjoint);
   int first = own ? -1 : first_of_pairs(k, ntraces, isrc, irec);
+  if (k->keep == MOHO_KIRCHHOFF_ON_HOST && first < 0) {
+    free(k);
+    return moho_fail(MOHO_EINVAL, "argument 'table_keep': expected \"device\" for parts that are not all pairs of some sources with all receivers");
+  }
   k->part = true, k->nblk = 0, k->full = first >= 0, k->ntraces = ntraces;
   k->src0 = k->full ? first : 0, k->nsrc = k->full ? (int)(ntraces / k->geo.nr) : k->geo.ns;
   k->unit = NULL, k->unit_first = NULL;   /* of all pairs */
@@ -77,7 +81,7 @@ __global__ void time_kernel(kc_geo g, kc_boxes b, int side, const int64_t *table
   bool has = table ? table[at] != INT64_MIN / 4 : rel[at] < none;
   double t = table ? (double)table[at]
                    : (double)(((int64_t)span[(int64_t)tile * g.nside + side].base << KC_FRAC) + rel[at]);
-  m[kc_index(g, point)] = has ? t * unit * g.dt + g.half : NAN;
+  m[kc_index(g, point)] = has ? __dadd_rn(__dmul_rn(__dmul_rn(t, unit), g.dt), g.half) : NAN;   /* as where there are no tables */
 }
 
 template <typename R>
@@ -97,10 +101,19 @@ __global__ void length_kernel(kc_geo g, kc_boxes b, int side, int parts, const R
 moho_status kc_look(const moho_kirchhoff *k, cudaStream_t st, moho_kirchhoff_look what, int side, double *m)
 {
   if (kc_afresh(k)) return kc_look_afresh(k, st, what, side, m);
+  const uint32_t *rel = (const uint32_t *)k->times[MOHO_ADJ];
+  moho_block *tmp = NULL;
+  if (k->keep == MOHO_KIRCHHOFF_ON_HOST && side < k->geo.ns) {
+    MOHO_TRY(moho_block_new(k->ctx, (size_t)kc_entries(k, MOHO_ADJ) * sizeof *rel, &tmp));
+    moho_status r = kc_sources(k, NULL, st, MOHO_ADJ, side, 1, (uint32_t *)tmp->p);
+    rel = (uint32_t *)tmp->p - side * kc_entries(k, MOHO_ADJ);
+    moho_block_unref(tmp);              /* the pool gives it to who comes behind the stream */
+    MOHO_TRY(r);
+  }
   unsigned blocks = KC_GRID((int64_t)k->tile.n * KC_TILE, 256);
   const int64_t *wide = k->fast_adjoint ? NULL : (const int64_t *)k->times[MOHO_ADJ];
   if (what == MOHO_KIRCHHOFF_TIMES)
-    time_kernel<<<blocks, 256, 0, st>>>(k->geo, k->tile, side, wide, (const uint32_t *)k->times[MOHO_ADJ], k->tile_span,
+    time_kernel<<<blocks, 256, 0, st>>>(k->geo, k->tile, side, wide, rel, k->tile_span,
                                         k->window == KC_PAIRS ? UINT32_MAX : kc_no_time(k), ldexp(1., -kc_frac(k)), m);
   else if (k->type == MOHO_F32)
     length_kernel<<<blocks, 256, 0, st>>>(k->geo, k->tile, side, k->parts, (const float *)k->legs[MOHO_ADJ], m);

@@ -19,6 +19,9 @@ template <bool LIST_, bool LIMITS_, int PARTS_> struct form {
 
 struct fwd {
   const uint4 *rel;                     /* [panel][point/4][side] of 4 points, from `first` on     */
+  const uint32_t *rel_a;                /* all pairs: the same of sides A; or [side][panel][point] */
+  int columns, four_a;                  /* sides of rel; from four points to the next, from a side to the next */
+  int64_t side_a;
   const kc_span *span;                  /* [panel][side]                                           */
   const float4 *legs;                   /* [panel][point/4][part][side] of 4 points, likewise      */
   int first;                            /* panel whose rows are the first                          */
@@ -131,7 +134,7 @@ struct lane_of {
 
 /* A chunk: its rows of the tables, and what the warp staged of it: times, and x or x times the numbers of four legs. Fours of
    points from `from` to `to` have weight. */
-struct chunk_of { const uint4 *row; const float4 *legs; uint4 *times; int *x; float4 *xs; int from, to; };
+struct chunk_of { const uint4 *row; const uint32_t *row_a; const float4 *legs; uint4 *times; int *x; float4 *xs; int from, to; };
 
 /* Times of a chunk's points to the sides A are staged, those to side B come from the table. */
 template <class F, bool WIDE, int EDGE>
@@ -142,7 +145,7 @@ __device__ __forceinline__ void chunk_inside(const fwd &f, const lane_of &s, con
 #pragma unroll 2
   for (int q = 0; q < CHUNK / 4; q++) {
     uint4 r = next;
-    rb += f.nside;
+    rb += f.columns;
     if (q < CHUNK / 4 - 1) next = __ldg(rb);
     int4 x4 = *(const int4 *)(c.x + q * 4);
     uint4 t = c.times[q * 4];
@@ -410,9 +413,9 @@ template <class F> __device__ __forceinline__ uint32_t stage(const fwd &f, const
   int lane = threadIdx.x & 31, q = lane >> 2, e = lane & 3;
   if (!F::PARTS || F::LIST) c.x[lane] = x;
   if (F::LIST) return ~0u;
-  const uint32_t *ra = (const uint32_t *)(c.row + (int64_t)q * f.nside) + e;
-  c.times[lane] = make_uint4(ra[s.a[0] * 4] + s.rows0, ra[s.a[1] * 4] + s.rows0, ra[s.a[2] * 4] + s.rows0,
-                             ra[s.a[3] * 4] + s.rows0);
+  const uint32_t *ra = c.row_a + (int64_t)q * f.four_a + e;
+  c.times[lane] = make_uint4(ra[s.a[0] * f.side_a] + s.rows0, ra[s.a[1] * f.side_a] + s.rows0, ra[s.a[2] * f.side_a] + s.rows0,
+                             ra[s.a[3] * f.side_a] + s.rows0);
   if (!F::PARTS) return ~0u;
   const float *la = (const float *)(c.legs + (int64_t)q * F::PARTS * f.nside) + e;
   bool any = false;
@@ -430,7 +433,8 @@ template <class F, bool WIDE, int EDGE>
 __device__ __forceinline__ void sweep(const fwd &f, int panel, const lane_of &s, char *staged, common *m)
 {
   int lane = threadIdx.x & 31, chunks = f.per / CHUNK;
-  const uint4 *table = f.rel + (int64_t)(panel - f.first) * (f.per / 4) * f.nside;
+  const uint4 *table = f.rel + (int64_t)(panel - f.first) * (f.per / 4) * f.columns;
+  const uint32_t *table_a = f.rel_a + (int64_t)(panel - f.first) * (f.per / 4) * f.four_a;
   const float4 *legs = f.legs + (int64_t)(panel - f.first) * (f.per / 4) * F::PARTS * f.nside;
   for (int c = threadIdx.x >> 5; c < chunks;) {
     int x = f.x[(int64_t)panel * f.per + c * CHUNK + lane];
@@ -440,7 +444,8 @@ __device__ __forceinline__ void sweep(const fwd &f, int panel, const lane_of &s,
     use &= !seen.outside;
     uint32_t lit = F::PARTS && use ? __reduce_or_sync(~0u, chunk_lit<F>(f, s, panel, c)) : ~0u;
     if (use && lit) {
-      chunk_of k = { table + (int64_t)(c * (CHUNK / 4)) * f.nside, legs + (int64_t)(c * (CHUNK / 4)) * F::PARTS * f.nside,
+      chunk_of k = { table + (int64_t)(c * (CHUNK / 4)) * f.columns, table_a + (int64_t)(c * (CHUNK / 4)) * f.four_a,
+                     legs + (int64_t)(c * (CHUNK / 4)) * F::PARTS * f.nside,
                      (uint4 *)staged, (int *)(staged + CHUNK * 16), (float4 *)(staged + CHUNK * 16), 0, CHUNK / 4 };
       __syncwarp();
       uint32_t points = stage<F>(f, s, k, x);

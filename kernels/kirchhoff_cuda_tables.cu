@@ -221,6 +221,7 @@ moho_status kc_tables(moho_kirchhoff *k)
   if (!kc_afresh(k)) {
     MOHO_TRY(kc_keep(k, MOHO_FWD));
     MOHO_TRY(kc_keep(k, MOHO_ADJ));
+    if (k->keep == MOHO_KIRCHHOFF_ON_HOST) MOHO_TRY(kc_keep_sources(k));
   }
   if (!kc_limited(&k->geo)) return MOHO_OK;
   if (k->fast_adjoint) MOHO_TRY(places(k, &k->tile, MOHO_ADJ, &k->tile_spot, &k->tile_box));

@@ -267,8 +267,8 @@ __device__ __forceinline__ void load_group(const adj &a, const sides &v, int g, 
     int side = side_a<F>(a, v, g, j);
     int64_t at = row_at(a, side, tile) + threadIdx.x;
     if (F::PARTS && (a.lit[(int64_t)tile * a.nside + side] & my_patches())) q->lit |= 1u << j;
-    q->ts[0][j] = a.rel[at];
-    q->ts[1][j] = a.rel[at + KC_TILE / 2];
+    q->ts[0][j] = a.rel_a[at];
+    q->ts[1][j] = a.rel_a[at + KC_TILE / 2];
 #pragma unroll
     for (int k = 0; k < F::PARTS; k++, at += part_step(a))
       q->w[k][0][j] = a.legs[at], q->w[k][1][j] = a.legs[at + KC_TILE / 2];

@@ -9,7 +9,7 @@
 #include "kirchhoff_cuda_aperture.cuh"
 
 struct adj {
-  const uint32_t *rel;
+  const uint32_t *rel, *rel_a;          /* of sides B, and A; as if of all sides                   */
   const kc_span *span;                  /* [tile][side]                                            */
   const float *legs;                    /* a part of each after another                            */
   const uint16_t *lit;                  /* [tile][side]: a bit a patch                             */

@@ -95,6 +95,7 @@ cuda_sources += %D%/cuda_library.cu
 cuda_sources += %D%/kirchhoff_cuda.cu
 cuda_sources += %D%/kirchhoff_cuda_tables.cu
 cuda_sources += %D%/kirchhoff_cuda_fill.cu
+cuda_sources += %D%/kirchhoff_cuda_keep.cu
 cuda_sources += %D%/kirchhoff_cuda_part.cu
 cuda_sources += %D%/kirchhoff_cuda_weights.cu
 cuda_sources += %D%/kirchhoff_cuda_plain.cu

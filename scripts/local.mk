@@ -21,7 +21,7 @@ EXTRA_DIST += %D%/bench_ops.lua %D%/bench_ops.py
 EXTRA_DIST += %D%/bench_eikonal.lua %D%/bench_eikonal.py
 EXTRA_DIST += %D%/bench_arrays.lua %D%/bench_arrays.py
 EXTRA_DIST += %D%/bench_lift.lua %D%/bench_limits.lua %D%/bench_tables.lua
-EXTRA_DIST += %D%/bench_four_ways.py
+EXTRA_DIST += %D%/bench_four_ways.py %D%/bench_groups.lua
 EXTRA_DIST += %D%/bench_sweep.lua
 EXTRA_DIST += %D%/bench_survey.lua
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include "core/impl.h"
 #include "abi.h"
+#include "kirchhoff.h"
 
 enum { HOLE = 0xA5, MAXPINNED = 4096 };
 
@@ -288,6 +289,26 @@ static moho_status lag_between(void *dev, void *first, void *last, double *secon
   return MOHO_OK;
 }
 
+/* The CPU's kernels have all times where they compute. Here as many bytes as tables of sources may be come up before an application, into
+   memory that it takes next. */
+static moho_status lag_fetch(const moho_kirchhoff *plan, moho_lane *on, moho_dir dir, void *work)
+{
+  static char table[1 << 16];
+  size_t n = moho_cpu_backend.k->kirchhoff->work(plan, dir);
+  return moho_lane_put(on, work, table, n < sizeof table ? n : sizeof table);
+}
+
+static const moho_kernels *lag_kernels(void)
+{
+  static struct moho_kirchhoff_kernels kirchhoff;
+  static moho_kernels all;
+  all = *moho_cpu_backend.k;
+  kirchhoff = *all.kirchhoff;
+  kirchhoff.fetch = lag_fetch;
+  all.kirchhoff = &kirchhoff;
+  return &all;
+}
+
 const moho_backend *moho_cuda_backend(const char **why)
 {
   static moho_backend be;
@@ -302,7 +323,7 @@ const moho_backend *moho_cuda_backend(const char **why)
     .alloc = lag_alloc, .release = lag_release, .free_mem = lag_free_mem, .pin = lag_pin, .unpin = lag_unpin,
     .zero = lag_zero, .put = lag_put, .get = lag_get, .copy = lag_copy, .sync = lag_sync,
     .mark = lag_mark, .follow = lag_follow, .unmark = lag_unmark, .between = lag_between,
-    .k = moho_cpu_backend.k,
+    .k = lag_kernels(),
   };
   return &be;
 }

@@ -5,7 +5,7 @@ local program = require "program"
 describe("over a device that lags", function()
   local moho = program.path "tests/moho_lag"
   local top = os.getenv "top_srcdir" or ".."
-  for _, name in ipairs{ "lift", "lanes", "algebra", "solvers", "array", "lsm" } do
+  for _, name in ipairs{ "lift", "lanes", "kirchhoff_groups", "algebra", "solvers", "array", "lsm" } do
     it(name .. "_spec passes", function()
       if not moho then return pending "tests/moho_lag is built by make check" end
       if os.getenv "MOHO_MEMCHECK" and name ~= "lift" then return pending "takes long under valgrind" end

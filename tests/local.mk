@@ -49,6 +49,7 @@ specs += %D%/eikonal_spec.lua
 specs += %D%/examples_spec.lua
 specs += %D%/kirchhoff_weights_spec.lua
 specs += %D%/kirchhoff_survey_spec.lua
+specs += %D%/kirchhoff_groups_spec.lua
 specs += %D%/kirchhoff_tables_spec.lua
 specs += %D%/lift_spec.lua
 specs += %D%/lanes_spec.lua

@@ -129,9 +129,9 @@ void moho_ctx_unref(moho_ctx *c)
     c->be->lane_close(c->dev, l->stream);
     free(l);
   }
-  for (int i = 0; i < 2; i++) {
-    if (c->copier[i]) c->be->lane_close(c->dev, c->copier[i]->stream);
-    free(c->copier[i]);
+  for (int i = 0; i < 2 + MOHO_MAXRUNNERS; i++) {
+    if (c->side[i]) c->be->lane_close(c->dev, c->side[i]->stream);
+    free(c->side[i]);
   }
   free(c->lane);
   moho_pool_free(c->pool);
@@ -178,8 +178,15 @@ moho_status moho_ctx_lane(moho_ctx *c, int i, moho_lane **out)
 
 moho_status moho_ctx_copier(moho_ctx *c, bool down, moho_lane **out)
 {
-  if (!c->copier[down]) MOHO_TRY(new_lane(c, -1 - down, &c->copier[down]));
-  *out = c->copier[down];
+  if (!c->side[down]) MOHO_TRY(new_lane(c, -1, &c->side[down]));
+  *out = c->side[down];
+  return MOHO_OK;
+}
+
+moho_status moho_ctx_runner(moho_ctx *c, int i, moho_lane **out)
+{
+  if (!c->side[2 + i]) MOHO_TRY(new_lane(c, -1, &c->side[2 + i]));
+  *out = c->side[2 + i];
   return MOHO_OK;
 }
 
@@ -194,6 +201,12 @@ moho_status moho_lane_follow(moho_lane *lane, void *moment)
   return moment ? lane->ctx->be->follow(lane->ctx->dev, lane->stream, moment) : MOHO_OK;
 }
 
+moho_status moho_lane_gate(moho_lane *lane)
+{
+  for (; lane->gates; lane->gates--) MOHO_TRY(moho_lane_follow(lane, lane->gate[lane->gates - 1]));
+  return MOHO_OK;
+}
+
 void moho_lane_forget(moho_lane *lane, void **moment)
 {
   if (*moment) lane->ctx->be->unmark(lane->ctx->dev, *moment);
@@ -203,6 +216,7 @@ void moho_lane_forget(moho_lane *lane, void **moment)
 moho_status moho_lane_after(moho_lane *lane, moho_lane *other)
 {
   void *now = NULL;
+  if (lane == other) return MOHO_OK;
   MOHO_TRY(moho_lane_moment(other, &now));
   moho_status st = moho_lane_follow(lane, now);
   moho_lane_forget(other, &now);
@@ -227,7 +241,7 @@ moho_status moho_lane_wait(moho_lane *lane)
 moho_status moho_lane_settle(moho_lane *on)
 {
   moho_status st = MOHO_OK;
-  for (int i = 0; i < MAXCTX; i++) {
+  for (int i = 0; i < MAXCTX && on->index >= 0; i++) {
     moho_ctx *c = open_ctx[i];
     if (!c || c->be->host || on->index >= c->nlanes || !c->lane[on->index] || !c->lane[on->index]->under_way) continue;
     moho_status s = moho_lane_wait(c->lane[on->index]);

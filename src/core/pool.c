@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include "core/impl.h"
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, LEAST_LOCKED = 1 << 20 };
 
 /* Cached blocks are kept in one list, newest first: a solver asks for the few sizes it gave back just before. A freed block may still
    be in use by what is queued on its lane: that lane may take it at once, another one follows the moment it was freed. */
@@ -288,6 +288,17 @@ moho_status moho_block_pin(moho_block *b, moho_ctx *device)
   b->pinned = be;
   p->mem.pinned += b->bytes;
   return MOHO_OK;
+}
+
+/* Less than a page's worth of the pool's memory may share its pages. */
+moho_status moho_block_locked(moho_ctx *device, size_t bytes, moho_block **out)
+{
+  moho_ctx *cpu;
+  MOHO_TRY(moho_ctx_open("cpu", &cpu));
+  moho_status st = moho_block_new(cpu, bytes < LEAST_LOCKED ? LEAST_LOCKED : bytes, out);
+  moho_ctx_unref(cpu);
+  if (!st && (st = moho_block_pin(*out, device))) moho_block_unref(*out), *out = NULL;
+  return st;
 }
 
 /* ---- references -------------------------------------------------------------------- */

@@ -9,6 +9,7 @@ typedef struct span {
   size_t bytes;
   void *first, *last;                   /* of a device                                    */
   double begin, end;                    /* of the host                                    */
+  bool over;
 } span;
 
 static struct { bool on; int n, room; span *span; } line;
@@ -41,7 +42,19 @@ int moho_timeline_begin(moho_lane *lane, const char *what, size_t bytes)
 
 void moho_timeline_end(moho_lane *lane, int at)
 {
-  if (at >= 0 && at < line.n) stamp(lane, &line.span[at].last, &line.span[at].end);
+  if (at < 0 || at >= line.n) return;
+  stamp(lane, &line.span[at].last, &line.span[at].end);
+  line.span[at].over = true;
+}
+
+void moho_timeline_again(moho_lane *lane)
+{
+  for (int i = 0; line.on && i < line.n; i++) {
+    span *s = &line.span[i];
+    if (s->over || s->lane != lane) continue;
+    if (s->first) lane->ctx->be->unmark(lane->ctx->dev, s->first);
+    stamp(lane, &s->first, &s->begin);
+  }
 }
 
 static void forget(void)

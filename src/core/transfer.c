@@ -51,6 +51,17 @@ moho_status moho_cross_by(moho_lane *l, moho_lane *on, const moho_array *src, mo
   return st;
 }
 
+moho_status moho_lane_put(moho_lane *lane, void *dst, const void *host, size_t bytes)
+{
+  moho_ctx *c = lane->ctx;
+  bool under_way;
+  int seen = moho_timeline_on() ? moho_timeline_begin(lane, "up", bytes) : -1;
+  MOHO_TRY(c->be->put(c->dev, lane->stream, dst, host, bytes, &under_way));
+  c->puts++, c->put_bytes += bytes;
+  moho_timeline_end(lane, seen);
+  return MOHO_OK;
+}
+
 moho_status moho_cross(moho_lane *on, const moho_array *src, moho_array *dst)
 {
   moho_lane *l;

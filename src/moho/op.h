@@ -70,6 +70,8 @@ typedef struct moho_opclass {
   moho_status (*pieces)(const moho_op *op, int64_t *n);
   /* NULL: not offered. What `what` names, of `side` ("src", "rec", or NULL) and its index from 0. */
   moho_status (*look)(moho_op *op, moho_lane *on, const char *what, const char *side, int64_t i, moho_array **out);
+  /* NULL: never. Whether an application begins with copies up of the operator's own, which are behind nothing but the work area. */
+  bool (*fetches)(const moho_op *op);
   /* In place of apply, of what works along an axis: on the middle axis of (outer, A's, inner), y (+)= alpha (I x A x I) x, with the room that
      work asks for. */
   moho_status (*along)(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner,

@@ -5,11 +5,12 @@
      lane           | K1      | K2      | K3      | K4      |
      down                     | y1 |    | y2 |    | y3 |    | y4 |
 
-   A part that crosses has a slot on the device, one of `lanes`; a slot is filled again when its last reader is done. Kernels stay in one
-   stream: one group's fill the device, they need one work area, and their order does not depend on the lanes, so neither does a bit of the
-   result. What all groups share crosses once: the input before the first, the sum after the last. A sum is made of the groups' results, each
-   by itself, added in their order on the first group's device: the same bits on several devices. What is to be added to goes up
-   as well, where there is room beside the copies down, and the host adds nothing. */
+   A part that crosses has a slot on the device, one of `lanes`; a slot is filled again when its last reader is done. Kernels of one group after
+   those of another: one group's fill the device. Where operators copy up what they need (tables that are on the host), each slot has a
+   stream and a work area too, and only kernels wait for those before them. What all groups share crosses once: the input before the first, the
+   sum after the last. A sum is made of the groups' results, each by itself, added in their order on the first group's device: so the result has the
+   same bits with any number of lanes and on several devices. What is to be added to goes up as well, where there is room beside the copies down,
+   and the host adds nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "ops/groups.h"
@@ -21,9 +22,14 @@ typedef struct device {
   size_t in_bytes, out_bytes;           /* of a slot                                      */
   void *in[MOHO_MAXGROUPS], *out[MOHO_MAXGROUPS];
   void *read[MOHO_MAXGROUPS], *done[MOHO_MAXGROUPS], *left[MOHO_MAXGROUPS];   /* moments: input read, result there, result gone */
-  size_t shared_bytes, part_bytes;
-  void *shared, *part;                  /* the input that all share, a group's share of the sum */
-  void *part_left;                      /* moment: it has left for another device         */
+  void *arrived[MOHO_MAXGROUPS];        /* and what comes up                              */
+  size_t shared_bytes, part_bytes, work_bytes;
+  void *shared, *part[MOHO_MAXGROUPS];  /* the input that all share, a group's share of the sum */
+  void *added[MOHO_MAXGROUPS], *part_left;   /* moments: the share is in the sum, has left for another device */
+  bool beside;                          /* each slot has a stream and a work area, since operators copy up what they need */
+  moho_lane *runner[MOHO_MAXGROUPS];    /* those, or the lane                             */
+  void *kernels;                        /* moment: those so far are done                  */
+  moho_block area[MOHO_MAXGROUPS];
   size_t mark;                          /* of the lane's work area                        */
 } device;
 
@@ -139,6 +145,17 @@ static device *group_device(run *r, int i)
   return c->be->host ? NULL : device_of(r, c);
 }
 
+/* Such an operator is of one device. */
+static bool fetches(const moho_op *a) { return a->cls->fetches && a->cls->fetches(a); }
+
+static size_t work_on(const moho_op *a, moho_dir dir, const moho_ctx *c)
+{
+  moho_work w = { 0 };
+  moho_op_work(a, dir, &w);
+  for (int i = 0; i < w.n; i++) if (w.at[i].c == c) return w.at[i].bytes;
+  return 0;
+}
+
 static void plan(run *r, const moho_groups *g, moho_dir dir)
 {
   *r = (run){ .g = g, .dir = dir, .cut_in = dir == MOHO_FWD ? g->cut_dom : g->cut_ran, .cut_out = dir == MOHO_FWD ? g->cut_ran : g->cut_dom };
@@ -146,6 +163,8 @@ static void plan(run *r, const moho_groups *g, moho_dir dir)
     const moho_op *a = g->group[i].core;
     device *d = group_device(r, i);
     if (!d) continue;
+    d->beside = g->lanes > 1 && (d->n++ == 0 || d->beside) && fetches(a);
+    most(&d->work_bytes, work_on(a, dir, d->c));
     if (in_side(g, i, dir)) most(r->cut_in ? &d->in_bytes : &d->shared_bytes, bytes_of(a, dir, false));
     if (r->cut_out) {
       if (out_side(g, i, dir)) most(&d->out_bytes, bytes_of(a, dir, true));
@@ -156,6 +175,7 @@ static void plan(run *r, const moho_groups *g, moho_dir dir)
     if (d != r->home) r->bring_bytes = bytes_of(a, dir, true);
     if (out_side(g, i, dir)) r->sum_bytes = bytes_of(a, dir, true);
   }
+  for (int k = 0; k < r->ndev; k++) r->dev[k].n = 0;
 }
 
 static moho_status host_ctx(moho_ctx **cpu)
@@ -183,9 +203,10 @@ void moho_groups_work(const moho_groups *g, moho_dir dir, moho_work *w)
     for (int i = 0; i < g->lanes; i++) {
       if (d->in_bytes) moho_work_add(w, d->c, d->in_bytes);
       if (d->out_bytes) moho_work_add(w, d->c, d->out_bytes);
+      if (d->part_bytes && (i == 0 || d->beside)) moho_work_add(w, d->c, d->part_bytes);
+      if (i > 0 && d->beside) moho_work_add(w, d->c, d->work_bytes);      /* the first has the children's */
     }
     if (d->shared_bytes) moho_work_add(w, d->c, d->shared_bytes);
-    if (d->part_bytes) moho_work_add(w, d->c, d->part_bytes);
   }
   if (r->sum_bytes) moho_work_add(w, r->home->c, r->sum_bytes);
   if (!r->bring_bytes) return;
@@ -201,6 +222,27 @@ static moho_array over(moho_lane *lane, const moho_op *a, moho_dir dir, bool out
   moho_side s = moho_op_side(a, dir, out);
   moho_array_over(lane, s.type, s.shape, p, &v, b);
   return v;
+}
+
+/* Of a slot: the lane, or a stream with a work area that is the lane's. */
+static moho_status runner(run *r, device *d, int i)
+{
+  d->runner[i] = d->lane;
+  if (!d->beside || r->on->index < 0) return MOHO_OK;      /* within a runner there are no more */
+  MOHO_TRY(moho_ctx_runner(d->c, i, &d->runner[i]));
+  d->area[i] = (moho_block){ .refs = 1 << 30, .ctx = d->c, .p = moho_lane_take(d->lane, d->work_bytes), .bytes = d->work_bytes, .wrapped = true };
+  d->runner[i]->work = &d->area[i];
+  d->runner[i]->size = d->work_bytes;
+  d->runner[i]->used = 0;
+  return MOHO_OK;
+}
+
+/* What the slots' kernels find is there: the input that is shared, what a sum is added to, and the work area. */
+static moho_status release_runners(run *r)
+{
+  for (int k = 0; k < r->ndev; k++)
+    for (int i = 0; i < r->g->lanes; i++) MOHO_TRY(moho_lane_after(r->dev[k].runner[i], r->dev[k].lane));
+  return MOHO_OK;
 }
 
 /* Lanes and memory. The copiers start after what is queued on the lane, whose work area they use; a stack within a stack that finds all on the
@@ -223,8 +265,9 @@ static moho_status begin(run *r, const moho_array *x, moho_array *y)
     for (int i = 0; i < g->lanes; i++) {
       if (d->in_bytes) d->in[i] = moho_lane_take(d->lane, d->in_bytes);
       if (d->out_bytes) d->out[i] = moho_lane_take(d->lane, d->out_bytes);
+      d->part[i] = d->part_bytes && (i == 0 || d->beside) ? moho_lane_take(d->lane, d->part_bytes) : d->part[0];
+      MOHO_TRY(runner(r, d, i));
     }
-    if (d->part_bytes) d->part = moho_lane_take(d->lane, d->part_bytes);
     if (!d->shared_bytes) continue;
     d->shared = moho_lane_take(d->lane, d->shared_bytes);
     if (x->ctx == d->c) continue;
@@ -233,7 +276,7 @@ static moho_status begin(run *r, const moho_array *x, moho_array *y)
     MOHO_TRY(moho_cross_by(d->up, r->on, x, &v));
     MOHO_TRY(moho_lane_after(d->lane, d->up));
   }
-  if (r->cut_out) return MOHO_OK;
+  if (r->cut_out) return release_runners(r);
   r->sum = *y;
   if (r->sum_bytes && y->ctx != r->home->c) {
     r->sum = over(r->home->lane, first, r->dir, true, moho_lane_take(r->home->lane, r->sum_bytes), &r->sum_block);
@@ -241,6 +284,7 @@ static moho_status begin(run *r, const moho_array *x, moho_array *y)
     if (r->add) MOHO_TRY(moho_cross_by(r->home->up, r->on, y, &r->sum));
     if (r->add) MOHO_TRY(moho_lane_after(r->home->lane, r->home->up));
   }
+  MOHO_TRY(release_runners(r));
   if (!r->bring_bytes) return MOHO_OK;
   MOHO_TRY(host_ctx(&cpu));
   MOHO_TRY(moho_lane_peer(r->on, cpu, &r->host));
@@ -264,19 +308,41 @@ static moho_status bring(run *r, device *d, moho_array *part)
   return moho_lane_follow(r->home->lane, r->brought);
 }
 
+/* What a slot's kernels wait for, and what the operator copies up before them does not. */
+static moho_status hold(const device *d, int s, void *moment)
+{
+  moho_lane *lane = d->runner[s];
+  if (lane == d->lane) return moho_lane_follow(lane, moment);
+  if (moment) lane->gate[lane->gates++] = moment;
+  return MOHO_OK;
+}
+
+/* Kernels leave the device to those before them. */
+static moho_status run_group(run *r, int i, device *d, int s, bool add, const moho_array *in, moho_array *out)
+{
+  moho_lane *lane = d->runner[s];
+  if (lane != d->lane) MOHO_TRY(hold(d, s, d->kernels));
+  moho_status st = moho_op_apply_in(r->g->group[i].core, lane, r->dir, r->alpha, add, in, out);
+  lane->gates = 0;
+  return st || lane == d->lane ? st : moho_lane_moment(lane, &d->kernels);
+}
+
 /* A group's result joins the sum, in the order of the groups. */
-static moho_status join(run *r, int i, device *d, const moho_array *in)
+static moho_status join(run *r, int i, device *d, int s, const moho_array *in)
 {
   moho_op *a = r->g->group[i].core;
   moho_block b;
-  if (i == 0 && (!r->add || r->g->n == 1)) return moho_op_apply_in(a, d->lane, r->dir, r->alpha, r->add, in, &r->sum);
-  moho_array part = over(d->lane, a, r->dir, true, d->part, &b), sum;
-  MOHO_TRY(moho_lane_follow(d->lane, d->part_left));
-  MOHO_TRY(moho_op_apply_in(a, d->lane, r->dir, r->alpha, false, in, &part));
+  bool first = i == 0 && (!r->add || r->g->n == 1);
+  moho_array part = first ? r->sum : over(d->lane, a, r->dir, true, d->part[s], &b), sum;
+  MOHO_TRY(hold(d, s, d->added[d->beside ? s : 0]));
+  MOHO_TRY(run_group(r, i, d, s, first && r->add, in, &part));
+  MOHO_TRY(moho_lane_after(d->lane, d->runner[s]));
+  if (first) return MOHO_OK;
   if (d != r->home) MOHO_TRY(bring(r, d, &part));
   moho_array_part(&r->sum, 0, &part.shape, &sum);
   moho_array_part(&r->bring, 0, &part.shape, &r->bring);
-  return moho_vec_axpby(r->home->lane, MOHO_ONE, d == r->home ? &part : &r->bring, MOHO_ONE, &sum);
+  MOHO_TRY(moho_vec_axpby(r->home->lane, MOHO_ONE, d == r->home ? &part : &r->bring, MOHO_ONE, &sum));
+  return moho_lane_moment(r->home->lane, &d->added[d->beside ? s : 0]);
 }
 
 /* Copies up, and kernels: all that does not wait for a result. x and y are the group's parts. */
@@ -289,6 +355,7 @@ static moho_status issue(run *r, int i, const moho_array *x, moho_array *y)
   moho_block bi, bo;
   if (!d) return moho_op_apply_in(a, r->on, r->dir, r->alpha, r->add || (!r->cut_out && i > 0), x, y);
   int s = d->n++ % g->lanes;
+  moho_lane *lane = d->runner[s];
   bool up = in_side(g, i, r->dir) && x->ctx != d->c, down = r->cut_out && out_side(g, i, r->dir) && y->ctx != d->c;
   if (up) in = over(d->lane, a, r->dir, false, r->cut_in ? d->in[s] : d->shared, &bi);
   if (up && r->cut_in) {
@@ -297,14 +364,17 @@ static moho_status issue(run *r, int i, const moho_array *x, moho_array *y)
   }
   if (down) {
     out = over(d->lane, a, r->dir, true, d->out[s], &bo);
-    MOHO_TRY(moho_lane_follow(r->add ? d->up : d->lane, d->left[s]));
+    MOHO_TRY(r->add ? moho_lane_follow(d->up, d->left[s]) : hold(d, s, d->left[s]));
     if (r->add) MOHO_TRY(moho_cross_by(d->up, r->on, y, &out));
   }
-  if ((up && r->cut_in) || (down && r->add)) MOHO_TRY(moho_lane_after(d->lane, d->up));
-  if (r->cut_out) MOHO_TRY(moho_op_apply_in(a, d->lane, r->dir, r->alpha, r->add, &in, &out));
-  else MOHO_TRY(join(r, i, d, &in));
-  if (up && r->cut_in) MOHO_TRY(moho_lane_moment(d->lane, &d->read[s]));
-  return down ? moho_lane_moment(d->lane, &d->done[s]) : MOHO_OK;
+  if ((up && r->cut_in) || (down && r->add)) {
+    MOHO_TRY(moho_lane_moment(d->up, &d->arrived[s]));
+    MOHO_TRY(hold(d, s, d->arrived[s]));
+  }
+  if (r->cut_out) MOHO_TRY(run_group(r, i, d, s, r->add, &in, &out));
+  else MOHO_TRY(join(r, i, d, s, &in));
+  if (up && r->cut_in) MOHO_TRY(moho_lane_moment(lane, &d->read[s]));
+  return down ? moho_lane_moment(lane, &d->done[s]) : MOHO_OK;
 }
 
 /* The copy down. `before`: how many groups of its device were issued before it. */
@@ -336,11 +406,18 @@ static moho_status finish(run *r, moho_status st, moho_array *y)
       if (!st) st = last;
     }
     for (int i = 0; i < r->g->lanes; i++) {
+      moho_lane *l = d->runner[i];
+      moho_status last = l ? moho_lane_after(d->lane, l) : MOHO_OK;
+      if (!st) st = last;
+      if (l && l != d->lane) l->work = NULL, l->size = l->used = 0, l->gates = 0;
+      if (r->home) moho_lane_forget(r->home->lane, &d->added[i]);
       moho_lane_forget(d->lane, &d->read[i]);
       moho_lane_forget(d->lane, &d->done[i]);
       moho_lane_forget(d->lane, &d->left[i]);
+      moho_lane_forget(d->lane, &d->arrived[i]);
     }
     moho_lane_forget(d->lane, &d->part_left);
+    moho_lane_forget(d->lane, &d->kernels);
     if (d->lane) moho_lane_reset(d->lane, d->mark);
   }
   if (r->home) moho_lane_forget(r->home->lane, &r->brought);

@@ -18,7 +18,7 @@ struct kirchhoff {
   bool wavfilter, dynamic;
   double amp_eps; /* init puts the survey's here                     */
   moho_numbers lateral_aperture, aperture, angleaperture;
-  char *aperture_taper, *tables;
+  char *aperture_taper, *tables, *table_keep;
   int64_t table_step;
   double table_tol;
   /* made by init */
@@ -31,6 +31,7 @@ struct kirchhoff {
   double h[3];                          /* steps along y, x, z                             */
   moho_array *isrc, *irec;              /* of a list of traces, from 0                     */
   moho_kirchhoff_tables kind;
+  moho_kirchhoff_keep keep;
   double table_off[2];                  /* coarse tables: 99th percentile and largest error (s) */
   kirchhoff *whole;                     /* of a part: who owns what it shares              */
 };

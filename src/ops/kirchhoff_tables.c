@@ -7,6 +7,15 @@
 
 enum { TOGETHER = 8, SAMPLES = 256 }; /* positions a batch; points compared, of each position */
 
+/* Where the device's memory is the host's there is nothing to choose. */
+static moho_status read_keep(const kirchhoff *k, moho_kirchhoff_desc *d)
+{
+  if (!k->table_keep || k->table_keep[0] != 'h') return MOHO_OK;
+  if (d->tables != MOHO_KIRCHHOFF_FULL) return moho_fail_arg("table_keep", "it is of tables = \"full\"; leave one of them out");
+  if (k->op.dom_ctx->be->k->kirchhoff->fetch) d->keep = MOHO_KIRCHHOFF_ON_HOST;
+  return MOHO_OK;
+}
+
 moho_status moho_kirchhoff_read_tables(const kirchhoff *k, kirchhoff_making *m)
 {
   moho_kirchhoff_desc *d = &m->d;
@@ -14,6 +23,7 @@ moho_status moho_kirchhoff_read_tables(const kirchhoff *k, kirchhoff_making *m)
   d->tables = word[0] == 'c' ? MOHO_KIRCHHOFF_COARSE : word[0] == 'n' ? MOHO_KIRCHHOFF_NONE : MOHO_KIRCHHOFF_FULL;
   if (d->tables != MOHO_KIRCHHOFF_COARSE && (k->table_step || !isnan(k->table_tol)))
     return moho_fail_arg(k->table_step ? "table_step" : "table_tol", "it is of tables = \"coarse\"; the tables are \"%s\"", word);
+  MOHO_TRY(read_keep(k, d));
   if (d->tables == MOHO_KIRCHHOFF_FULL) return MOHO_OK;
   const bool straight = d->mode != MOHO_KIRCHHOFF_BYOT;
   if (d->tables == MOHO_KIRCHHOFF_NONE && !straight)

@@ -19,7 +19,7 @@ static moho_status make(kirchhoff *k, kirchhoff_making *m)
   MOHO_TRY(moho_kirchhoff_coarse(k, m));
   MOHO_TRY(moho_ctx_lane(k->op.dom_ctx, 0, &on));
   MOHO_TRY(kernels(&k->op)->make(k->op.dom_ctx, &m->d, &k->plan));
-  k->kind = m->d.tables;
+  k->kind = m->d.tables, k->keep = m->d.keep;
   return moho_kirchhoff_measure(k, m, on);
 }
 
@@ -57,13 +57,21 @@ static size_t rows_bytes(const kirchhoff *k)
   return (size_t)(k->ntraces * kernels(&k->op)->ld(k->plan)) * moho_dtype_size(k->op.dom_type);
 }
 
+static bool takes_rows(const kirchhoff *k, moho_dir dir)
+{
+  const struct moho_kirchhoff_kernels *f = kernels(&k->op);
+  return k->conv || (dir == MOHO_ADJ && !(f->direct && f->direct(k->plan)));
+}
+
 static void kirchhoff_work(const moho_op *op, moho_dir dir, moho_work *w)
 {
   const kirchhoff *k = (const kirchhoff *)op;
-  if (k->conv || dir == MOHO_ADJ) moho_work_add(w, op->dom_ctx, rows_bytes(k));
+  if (takes_rows(k, dir)) moho_work_add(w, op->dom_ctx, rows_bytes(k));
   if (k->conv) moho_work_add(w, op->dom_ctx, op->dom_ctx->be->k->fft->conv_work(k->conv));
   moho_work_add(w, op->dom_ctx, kernels(op)->work(k->plan, dir));
 }
+
+static bool kirchhoff_fetches(const moho_op *op) { return ((const kirchhoff *)op)->keep == MOHO_KIRCHHOFF_ON_HOST; }
 
 static moho_status kirchhoff_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
                                    const moho_array *x, moho_array *y)
@@ -74,9 +82,12 @@ static moho_status kirchhoff_apply(moho_op *op, moho_lane *on, moho_dir dir, moh
   const void *in = moho_array_data(x);
   void *out = moho_array_data(y), *rows = NULL, *conv = NULL;
   int64_t ld = f->ld(k->plan);
-  if (k->conv || dir == MOHO_ADJ) rows = moho_lane_take(on, rows_bytes(k));
+  if (takes_rows(k, dir)) rows = moho_lane_take(on, rows_bytes(k));
   if (k->conv) conv = moho_lane_take(on, fft->conv_work(k->conv));
   void *work = moho_lane_take(on, f->work(k->plan, dir));
+  if (f->fetch) MOHO_TRY(f->fetch(k->plan, on, dir, work));
+  MOHO_TRY(moho_lane_gate(on));
+  if (kirchhoff_fetches(op)) moho_timeline_again(on);
   if (!k->conv && dir == MOHO_FWD)
     return f->forward(k->plan, on, in, alpha.re * k->spike, add, k->shift, out, k->nt, work);
   if (!k->conv) return f->adjoint(k->plan, on, in, k->shift, rows, alpha.re * k->spike, add, out, work);
@@ -134,6 +145,8 @@ static void kirchhoff_describe(const moho_op *op, char *buf, size_t size)
   if (kernels(op)->room_bytes && kernels(op)->room_bytes(k->plan))
     snprintf(room, sizeof room, ", rows in %.1f MiB", (double)kernels(op)->room_bytes(k->plan) / (1 << 20));
   if (k->kind == MOHO_KIRCHHOFF_FULL) snprintf(times, sizeof times, "tables %.1f MiB", (double)bytes / (1 << 20));
+  if (k->keep == MOHO_KIRCHHOFF_ON_HOST)
+    snprintf(times, sizeof times, "tables of receivers %.1f MiB, of sources on the host", (double)bytes / (1 << 20));
   if (k->kind == MOHO_KIRCHHOFF_NONE) snprintf(times, sizeof times, "times on the fly%s", room);
   if (k->kind == MOHO_KIRCHHOFF_COARSE)
     snprintf(times, sizeof times, "coarse tables %.1f MiB%s, off by %.2g s (99 %%), %.2g s at most", (double)bytes / (1 << 20), room,
@@ -215,6 +228,10 @@ static const moho_param kirchhoff_params[] = {
     {"table_tol", MOHO_P_REAL, AT(table_tol), false, NAN, NULL,
      "what the times of coarse tables may be off by (s) at the 99th percentile of random points; it is measured, and print shows it. Default: 0.02 "
      "samples"},
+    {"table_keep", MOHO_P_TEXT, AT(table_keep), false, 0, "device|host",
+     "where full tables of the sources are between applications: device; host: in page-locked memory, and an application copies up those of its "
+     "own sources; the receivers' are on the device. With split, groups on lanes have theirs come beside the kernels of others. On cuda host is "
+     "for f32, all pairs, without dynamic and apertures; on the CPU both are one. Default: device"},
     {"lateral_aperture", MOHO_P_NUMBERS, AT(lateral_aperture), false, 0, NULL,
      "largest lateral distance of midpoint and image point over depth below the midpoint, {from where it is tapered, "
      "to}; a number a is {0.8 a, "
@@ -241,6 +258,7 @@ const moho_opclass moho_op_kirchhoff_class = {
     .illumination = kirchhoff_illumination,
     .split = moho_kirchhoff_split,
     .pieces = moho_kirchhoff_pieces,
+    .fetches = kirchhoff_fetches,
     .look = moho_kirchhoff_look_in,
     .units = kirchhoff_units,
     .describe = kirchhoff_describe,
