@@ -156,6 +156,36 @@ static double between(const problem &p, const mesh &g, const int at[3], int numb
   return sum;
 }
 
+/* Near positions legs are from differences of the interpolated times. */
+static void near_legs(made &m, int side)
+{
+  const problem &p = m.p;
+  const std::vector<double> &at = side ? m.rec : m.src, &t = m.trav[side];
+  const bool three = p.n[0] > 1;
+  const int n = side ? p.nr : p.ns;
+  const int64_t stride[3] = { (int64_t)p.n[1] * p.n[2], p.n[2], 1 };
+  const double degree = acos(-1.) / 180;
+  const moho_kirchhoff_limit angle = { p.angle > 0, false, .8 * p.angle * degree, p.angle * degree };
+  double steps[KIR_STEPS];
+  kir_steps(steps);
+#pragma omp parallel for
+  for (int64_t i = 0; i < m.ni; i++)
+    for (int k = 0; k < n; k++) {
+      double away[3], g[3] = {}, square = 0;
+      for (int a = 0; a < 3; a++) {
+        away[a] = (double)(i / stride[a] % p.n[a]) * p.d[a] - at[(size_t)(a * n + k)];
+        square += away[a] * away[a];
+      }
+      if (!kir_near(three, p.d, p.step, away)) continue;
+      for (int a = three ? 0 : 1; a < 3; a++) {
+        int64_t q = i / stride[a] % p.n[a], lo = q > 0 ? i - stride[a] : i, hi = q < p.n[a] - 1 ? i + stride[a] : i;
+        g[a] = (t[(size_t)(hi * n + k)] - t[(size_t)(lo * n + k)]) / ((double)((hi - lo) / stride[a]) * p.d[a]);
+      }
+      kir_leg(p.dynamic, three, angle, steps, g, p.dynamic ? kir_amplitude(three, sqrt(square), EPS, velocity(m, i)) : 1,
+              &m.legs[side][(size_t)((i * n + k) * 3)]);
+    }
+}
+
 static void coarse(made &m, moho_dtype type, bool wanted)
 {
   const problem &p = m.p;
@@ -184,6 +214,7 @@ static void coarse(made &m, moho_dtype type, bool wanted)
           m.legs[side][(size_t)((i * n + k) * 3 + j)] = amp * between(p, g, q, j + 1, side * p.ns + k, type);
       }
     }
+    if (parts) near_legs(m, side);
   }
 }
 
