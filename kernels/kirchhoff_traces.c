@@ -54,9 +54,22 @@ static moho_status sort_traces(moho_kirchhoff *k)
   return MOHO_OK;
 }
 
-static int64_t chunks(const moho_kirchhoff *k, int64_t s)
+/* Traces of a source that go into one batch: as many as there are lanes, or the receivers of one block of so many. */
+static int64_t run_of(const moho_kirchhoff *k, int64_t s, int64_t at, bool blocks)
 {
-  return (k->first[s + 1] - k->first[s] + k->lanes - 1) / k->lanes;
+  int64_t end = at + k->lanes < k->first[s + 1] ? at + k->lanes : k->first[s + 1];
+  if (!blocks) return end - at;
+  int64_t to = at;
+  while (to < end && k->rec[to] / k->lanes == k->rec[at] / k->lanes) to++;
+  return to - at;
+}
+
+static int64_t runs(const moho_kirchhoff *k, bool blocks)
+{
+  int64_t n = 0;
+  for (int64_t s = 0; s < k->ns; s++)
+    for (int64_t at = k->first[s]; at < k->first[s + 1]; at += run_of(k, s, at, blocks)) n++;
+  return n;
 }
 
 static void mixed_batches(moho_kirchhoff *k)
@@ -74,35 +87,45 @@ static void mixed_batches(moho_kirchhoff *k)
     }
 }
 
-static void plain_batches(moho_kirchhoff *k)
+/* The next run of a source, with those of the sources before it if they have the same receivers. */
+static void put_run(moho_kirchhoff *k, kir_batch **b, int64_t size, int64_t s, int64_t at, int64_t n, int64_t *used)
 {
-  int64_t most = 0, used = 0, all = 0;
-  for (int64_t s = 0; s < k->ns; s++) {
-    all += chunks(k, s);
-    if (chunks(k, s) > most) most = chunks(k, s);
+  if (!*b || (*b)->nsrc == size || (*b)->n != n || memcmp((*b)->rec, k->rec + at, (size_t)n * sizeof *(*b)->rec)) {
+    *b = &k->batch[k->nbatch++];
+    **b = (kir_batch){ .n = (int)n, .row = *used };
+    memcpy((*b)->rec, k->rec + at, (size_t)n * sizeof *(*b)->rec);
   }
+  for (int64_t l = 0; l < n; l++) k->lane_row[*used + l] = k->row[at + l];
+  (*b)->trace[(*b)->nsrc] = at;
+  (*b)->src[(*b)->nsrc++] = (int32_t)s;
+  *used += k->lanes;
+}
+
+/* Where sources have receivers of their own (rolling spreads) runs are cut at multiples of the lanes, so that neighbours have most in common. */
+static moho_status plain_batches(moho_kirchhoff *k, bool blocks, int64_t all)
+{
+  int64_t used = 0, *at = malloc((size_t)(k->ns + 1) * sizeof *at);
+  if (!at) return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld sources", (long long)k->ns);
+  memcpy(at, k->first, (size_t)k->ns * sizeof *at);
   /* Enough batches for the threads, and of equal size: neither changes what is computed. */
   int64_t size = all / (4 * k->slots);
   if (size > KIR_BATCH) size = KIR_BATCH;
   if (size < 1) size = 1;
   if (k->ns > size) size = (k->ns + (k->ns + size - 1) / size - 1) / ((k->ns + size - 1) / size);
-  for (int64_t c = 0; c < most; c++) {
-    kir_batch *b = NULL;
-    for (int64_t s = 0; s < k->ns; s++) {
-      int64_t at = k->first[s] + c * k->lanes, n = k->first[s + 1] - at;
-      if (n <= 0) continue;
-      if (n > k->lanes) n = k->lanes;
-      if (!b || b->nsrc == size || b->n != n || memcmp(b->rec, k->rec + at, (size_t)n * sizeof *b->rec)) {
-        b = &k->batch[k->nbatch++];
-        *b = (kir_batch){ .n = (int)n, .row = used };
-        memcpy(b->rec, k->rec + at, (size_t)n * sizeof *b->rec);
+  for (int64_t block = 0; block <= (blocks ? (k->nr - 1) / k->lanes : 0); block++)
+    for (bool some = true; some;) {
+      kir_batch *b = NULL;
+      some = false;
+      for (int64_t s = 0; s < k->ns; s++) {
+        if (at[s] >= k->first[s + 1] || (blocks && k->rec[at[s]] / k->lanes != block)) continue;
+        const int64_t n = run_of(k, s, at[s], blocks);
+        put_run(k, &b, size, s, at[s], n, &used);
+        at[s] += n;
+        some = true;
       }
-      for (int64_t l = 0; l < n; l++) k->lane_row[used + l] = k->row[at + l];
-      b->trace[b->nsrc] = at;
-      b->src[b->nsrc++] = (int32_t)s;
-      used += k->lanes;
     }
-  }
+  free(at);
+  return MOHO_OK;
 }
 
 /* Midpoints and offsets, with a vector's worth behind the last. */
@@ -130,15 +153,15 @@ moho_status moho_kir_traces(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   MOHO_TRY(by_source(k, d));
   MOHO_TRY(sort_traces(k));
   MOHO_TRY(place_traces(k, d));
-  int64_t plain = 0, mixed = (k->ntraces + k->lanes - 1) / k->lanes;
-  for (int64_t s = 0; s < k->ns; s++) plain += chunks(k, s);
-  bool mix = mixed * 2 < plain;
+  int64_t plain = runs(k, false), cut = d->isrc ? runs(k, true) : plain, mixed = (k->ntraces + k->lanes - 1) / k->lanes;
+  const bool mix = mixed * 2 < plain, blocks = d->isrc && cut <= plain + plain / 8;
+  if (blocks) plain = cut;
   int64_t n = mix ? mixed : plain;
   k->batch = malloc((size_t)(n ? n : 1) * sizeof *k->batch);
   k->lane_row = calloc((size_t)(n ? n : 1) * (size_t)k->lanes, sizeof *k->lane_row);
   if (!k->batch || !k->lane_row)
     return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)k->ntraces);
   if (mix) mixed_batches(k);
-  else plain_batches(k);
+  else return plain_batches(k, blocks, plain);
   return MOHO_OK;
 }
