@@ -57,7 +57,9 @@ static const moho_host host = {.abi = MOHO_BACKEND_ABI,
                                .stopped = host_stopped,
                                .block_new = host_block_new,
                                .block_unref = host_block_unref,
-                               .copy_bytes = nullptr};
+                               .copy_bytes = nullptr,
+                               .block_locked = nullptr, /* nothing is kept on the host here */
+                               .lane_put = nullptr};
 
 static moho_ctx ctx;
 static moho_lane lane, *lanes[1] = { &lane };

@@ -139,16 +139,23 @@ static moho_status write_state(const job *j, const moho_state_item *t, moho_h5 *
   return moho_state_put(f, "checksum", text);
 }
 
+static moho_status write_file(const job *j, const moho_state_item *t)
+{
+  moho_h5 *f;
+  MOHO_TRY(moho_h5_open(j->par->checkpoint, "w", &f));
+  moho_status st = write_state(j, t, f);
+  if (!st) return moho_h5_close(f);
+  moho_h5_abandon(f);
+  return st;
+}
+
 /* Files stop at the stop flag; what is done is kept all the same. */
 static moho_status keep(job *j, const moho_state_item *t)
 {
   const bool stopped = moho_stopped();
-  moho_h5 *f;
   if (!j->par->checkpoint) return MOHO_OK;
   moho_stop_set(false);
-  moho_status st = moho_h5_open(j->par->checkpoint, "w", &f);
-  if (!st && !(st = write_state(j, t, f))) st = moho_h5_close(f);
-  else if (st && f) moho_h5_abandon(f);
+  moho_status st = write_file(j, t);
   if (stopped) moho_stop_set(true);
   j->kept = moho_clock();
   return st;
