@@ -352,7 +352,7 @@ describe("A * x that takes long", function()
     for call, word in pairs{ ["K.H * d"] = "A * x   ", ["moho.apply{ A = K, x = m, groups = 300 }"] = "apply ", ["moho.apply{ A = K.H, x = d }"] = "apply 0/5   " } do
       program.write("long.lua", (long:gsub("local y = CALL", "function go() return " .. call .. " end"):gsub("print \"not stopped\"", "")))
       local code, out, err = program.run{ "-i", "long.lua", before = ptyrun, env = "XDG_STATE_HOME=" .. dir,
-        input = "expect begins\nexpect moho> \nsend go()\\r\nexpect " .. word .. "\nexpect  left\nsend \\x03\nexpect interrupted\nexpect moho> \nsend 20 + 3\\r\nexpect 23\nsend \\x04\nexit 0\n" }
+        input = "expect begins\nexpect moho> \nsend go()\\r\nexpect " .. word .. "\nexpect  left\nsend \\x03\nexpect interrupted\nexpect moho> \nsend 20 + 3\\r\nexpect 23\nexpect moho> \nsend \\x04\nexit 0\n" }
       assert.equal(0, code, out .. err)
     end
   end)
