@@ -61,7 +61,7 @@ check_PROGRAMS += $(c_tests)
 check_PROGRAMS += %D%/ptyrun
 EXTRA_DIST += %D%/program.lua %D%/dlpack_peer.lua
 # What several specs share.
-EXTRA_DIST += %D%/expect.lua %D%/kirchhoff_parts.lua %D%/crossing.lua
+EXTRA_DIST += %D%/expect.lua %D%/kirchhoff_parts.lua %D%/crossing.lua %D%/sweeps.lua
 # The host over a device whose copies lag behind, for the order of copies and waits: see lag.c.
 check_PROGRAMS += %D%/moho_lag
 %C%_moho_lag_SOURCES = %D%/lag.c

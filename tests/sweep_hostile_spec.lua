@@ -3,17 +3,12 @@
 local moho = require "moho"
 local tables = require "moho.sweep_table"
 local program = require "program"
+local sweeps = require "sweeps"
+local script = sweeps.script
 local run, shell, write, quote = program.run, program.shell, program.write, program.quote
 local dir
 
-local function script(name, body) return write(name, "local moho = require 'moho'\nlocal sweep = moho.sweep\n" .. body) end
-
--- The records of a folder by parameter k.
-local function by(out, k)
-  local map = {}
-  for _, r in ipairs(tables.results(dir .. "/" .. out)) do map[r.p[k]] = r end
-  return map
-end
+local function by(out, k) return sweeps.by(dir .. "/" .. out, k) end
 
 describe("sweeps, hostile", function()
   setup(function() dir = program.enter() end)

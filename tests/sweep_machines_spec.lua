@@ -5,16 +5,12 @@ local ffi = require "ffi"
 local tables = require "moho.sweep_table"
 local folder = require "moho.sweep_folder"
 local program = require "program"
+local sweeps = require "sweeps"
+local script = sweeps.script
 local run, shell, write, quote = program.run, program.shell, program.write, program.quote
 local dir
 
-local function script(name, body) return write(name, "local moho = require 'moho'\nlocal sweep = moho.sweep\n" .. body) end
-
-local function by(out, k)
-  local map = {}
-  for _, r in ipairs(tables.results(dir .. "/" .. out)) do map[r.p[k]] = r end
-  return map
-end
+local function by(out, k) return sweeps.by(dir .. "/" .. out, k) end
 
 -- A table without what a clock decides.
 local function rows(out)

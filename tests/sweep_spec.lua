@@ -5,6 +5,7 @@ local sweep = moho.sweep
 local text = require "moho.sweep_text"
 local space = require "moho.sweep_space"
 local program = require "program"
+local script = require("sweeps").script
 local expect = require "expect"
 local run, shell, write, quote = program.run, program.shell, program.write, program.quote
 local dir
@@ -180,7 +181,6 @@ describe("sweeps", function()
     end)
   end)
 
-  local function script(name, body) return write(name, "local moho = require 'moho'\nlocal sweep = moho.sweep\n" .. body) end
 
   describe("the command", function()
     it("say where their files come from", function()

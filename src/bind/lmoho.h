@@ -59,6 +59,10 @@ void lmoho_copy_axes(lua_State *L, const moho_array *from, moho_array *to, const
 /* A device name, or nil for the default device. The reference stays with the registry. */
 moho_ctx *lmoho_toctx(lua_State *L, int i, const char *who);
 moho_ctx *lmoho_cpu(lua_State *L);
+/* A field of the table at t that is checked already (0, false: absent); a field of the table on top. */
+double lmoho_number(lua_State *L, int t, const char *name);
+bool lmoho_flag(lua_State *L, int t, const char *name);
+void lmoho_set_number(lua_State *L, const char *name, double v);
 bool lmoho_holds_card(lua_State *L);                                           /* whether a device other than the CPU has been opened */
 /* A line on the terminal of standard error: words, seconds gone, and left (< 0: not known; `most` stands before them); then it goes again. */
 void lmoho_line(double gone, double left, const char *most, const char *fmt, ...) MOHO_PRINTF(4, 5);

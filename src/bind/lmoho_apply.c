@@ -7,28 +7,6 @@ static void show(void *user, int64_t done, int64_t groups, double part, double b
   lmoho_line(gone, now > 0 ? gone / now * (1 - part) : -1, "", "apply %.0f/%.0f   %.0f %%", (double)done, (double)groups, 100 * part);
 }
 
-static double number(lua_State *L, const char *key)
-{
-  lua_getfield(L, 3, key);
-  double v = lua_tonumber(L, -1);
-  lua_pop(L, 1);
-  return v;
-}
-
-static bool boolean(lua_State *L, const char *key)
-{
-  lua_getfield(L, 3, key);
-  bool v = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return v;
-}
-
-static void set(lua_State *L, const char *key, double v)
-{
-  lua_pushnumber(L, v);
-  lua_setfield(L, -2, key);
-}
-
 static int apply(lua_State *L)
 {
   const char *who = "apply";
@@ -38,9 +16,9 @@ static int apply(lua_State *L)
   moho_array *x = lmoho_toarray(L, 2, who, "x");
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_getfield(L, 3, "checkpoint"); /* stays on the stack */
-  moho_apply_par par = {.groups = (int64_t)number(L, "groups"), .max_bytes = number(L, "max_bytes"), .every = number(L, "checkpoint_seconds"),
-                        .checkpoint = lua_tostring(L, -1), .resume = boolean(L, "resume"), .user = &begin,
-                        .progress = boolean(L, "progress") ? show : NULL};
+  moho_apply_par par = {.groups = (int64_t)lmoho_number(L, 3, "groups"), .max_bytes = lmoho_number(L, 3, "max_bytes"), .every = lmoho_number(L, 3, "checkpoint_seconds"),
+                        .checkpoint = lua_tostring(L, -1), .resume = lmoho_flag(L, 3, "resume"), .user = &begin,
+                        .progress = lmoho_flag(L, 3, "progress") ? show : NULL};
   moho_apply_info info;
   moho_array **y = lmoho_newarray(L);
   lmoho_alloc(L, a->ran_ctx, a->any_type ? x->type : a->ran_type, &a->ran, false, who, y);
@@ -53,9 +31,9 @@ static int apply(lua_State *L)
   lmoho_line_wipe();
   lmoho_check(L, st, who);
   lua_createtable(L, 0, 4);
-  set(L, "groups", (double)info.groups);
-  set(L, "resumed", (double)info.resumed);
-  set(L, "seconds", info.seconds);
+  lmoho_set_number(L, "groups", (double)info.groups);
+  lmoho_set_number(L, "resumed", (double)info.resumed);
+  lmoho_set_number(L, "seconds", info.seconds);
   return 2;
 }
 

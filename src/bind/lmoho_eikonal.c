@@ -11,22 +11,6 @@ static moho_array *argument(lua_State *L, const char *name)
   return lmoho_fromtable(L, -1, "eikonal", NULL);
 }
 
-static double number(lua_State *L, const char *name)
-{
-  lua_getfield(L, 1, name);
-  double v = lua_tonumber(L, -1);
-  lua_pop(L, 1);
-  return v;
-}
-
-static bool flag(lua_State *L, const char *name)
-{
-  lua_getfield(L, 1, name);
-  bool v = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return v;
-}
-
 /* Sets field `name` of the table at `t` to the array, whose reference goes to the box. */
 static void give(lua_State *L, int t, const char *name, moho_array **a)
 {
@@ -67,8 +51,8 @@ static int eikonal(lua_State *L)
   luaL_checktype(L, 1, LUA_TTABLE);
   p.z = argument(L, "z"), p.x = argument(L, "x"), p.y = argument(L, "y");
   p.vel = argument(L, "vel"), p.srcs = argument(L, "srcs");
-  p.tol = number(L, "tol"), p.niter = (int64_t)number(L, "niter");
-  p.tau = flag(L, "tau"), p.gradients = flag(L, "gradients");
+  p.tol = lmoho_number(L, 1, "tol"), p.niter = (int64_t)lmoho_number(L, 1, "niter");
+  p.tau = lmoho_flag(L, 1, "tau"), p.gradients = lmoho_flag(L, 1, "gradients");
   lua_getfield(L, 1, "dtype");
   p.type = lmoho_todtype(L, -1, "eikonal", MOHO_F32);
   lua_getfield(L, 1, "device");

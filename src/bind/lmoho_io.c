@@ -174,18 +174,12 @@ static int segy_header(lua_State *L)
   return 1;
 }
 
-static void set_number(lua_State *L, const char *name, double v)
-{
-  lua_pushnumber(L, v);
-  lua_setfield(L, -2, name);
-}
-
 static void push_range(lua_State *L, const moho_segy_range *r)
 {
   lua_createtable(L, 0, 5);
-  set_number(L, "byte", r->byte);
-  set_number(L, "min", (double)r->min);
-  set_number(L, "max", (double)r->max);
+  lmoho_set_number(L, "byte", r->byte);
+  lmoho_set_number(L, "min", (double)r->min);
+  lmoho_set_number(L, "max", (double)r->max);
   lua_pushstring(L, r->name);
   lua_setfield(L, -2, "name");
   lua_pushboolean(L, r->constant);
@@ -200,12 +194,12 @@ static int segy_scan(lua_State *L)
   int n = MOHO_SEGY_WORDS;
   lmoho_check(L, moho_segy_scan(path, &i, r, &n), who);
   lua_newtable(L);
-  set_number(L, "ntraces", (double)i.ntraces);
-  set_number(L, "nsamples", i.nsamples);
-  set_number(L, "format", i.format);
-  set_number(L, "extended", i.extended);
-  set_number(L, "dt", i.dt);
-  set_number(L, "t0", i.t0);
+  lmoho_set_number(L, "ntraces", (double)i.ntraces);
+  lmoho_set_number(L, "nsamples", i.nsamples);
+  lmoho_set_number(L, "format", i.format);
+  lmoho_set_number(L, "extended", i.extended);
+  lmoho_set_number(L, "dt", i.dt);
+  lmoho_set_number(L, "t0", i.t0);
   lua_pushboolean(L, i.little);
   lua_setfield(L, -2, "little");
   lua_pushstring(L, i.text);
@@ -227,7 +221,7 @@ static int segy_words(lua_State *L)
   const char *name;
   int byte;
   lua_createtable(L, 0, MOHO_SEGY_WORDS);
-  for (int i = 0; (name = moho_segy_word(i, &byte)); i++) set_number(L, name, byte);
+  for (int i = 0; (name = moho_segy_word(i, &byte)); i++) lmoho_set_number(L, name, byte);
   return 1;
 }
 

@@ -13,22 +13,6 @@ static const char *text(lua_State *L, int t, const char *name)
   return s;
 }
 
-static double real(lua_State *L, int t, const char *name)
-{
-  lua_getfield(L, t, name);
-  double v = lua_tonumber(L, -1);
-  lua_pop(L, 1);
-  return v;
-}
-
-static bool flag(lua_State *L, int t, const char *name)
-{
-  lua_getfield(L, t, name);
-  bool v = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return v;
-}
-
 static bool pair(lua_State *L, int t, const char *name, double *a, double *b)
 {
   lua_getfield(L, t, name);
@@ -73,18 +57,18 @@ static void parameters(lua_State *L, int t, moho_plot_par *p)
       .cmap = text(L, t, "cmap"),
       .interp = text(L, t, "interp"),
       .aspect = text(L, t, "aspect"),
-      .clip = real(L, t, "quantile"),
-      .transpose = flag(L, t, "transpose"),
-      .nobar = flag(L, t, "nobar"),
-      .bare = flag(L, t, "bare"),
-      .width = (int)real(L, t, "width"),
-      .height = (int)real(L, t, "height"),
-      .columns = (int)real(L, t, "columns"),
-      .font = real(L, t, "font"),
-      .gain = real(L, t, "gain"),
-      .every = (int)real(L, t, "every"),
-      .nofill = flag(L, t, "nofill"),
-      .flip = flag(L, t, "flip"),
+      .clip = lmoho_number(L, t, "quantile"),
+      .transpose = lmoho_flag(L, t, "transpose"),
+      .nobar = lmoho_flag(L, t, "nobar"),
+      .bare = lmoho_flag(L, t, "bare"),
+      .width = (int)lmoho_number(L, t, "width"),
+      .height = (int)lmoho_number(L, t, "height"),
+      .columns = (int)lmoho_number(L, t, "columns"),
+      .font = lmoho_number(L, t, "font"),
+      .gain = lmoho_number(L, t, "gain"),
+      .every = (int)lmoho_number(L, t, "every"),
+      .nofill = lmoho_flag(L, t, "nofill"),
+      .flip = lmoho_flag(L, t, "flip"),
   };
   p->limits = pair(L, t, "limits", &p->lo, &p->hi);
   axis(L, t, "x", &p->x);
@@ -206,7 +190,7 @@ static int plot_curve(lua_State *L)
     lua_rawgeti(L, 2, i + 1);
     int t = lua_gettop(L);
     const moho_array *x = values(L, t, "x", who), *y = values(L, t, "y", who);
-    l[i] = (moho_plot_line){x, y, text(L, t, "label"), flag(L, t, "dashed"), flag(L, t, "marks"), flag(L, t, "noline")};
+    l[i] = (moho_plot_line){x, y, text(L, t, "label"), lmoho_flag(L, t, "dashed"), lmoho_flag(L, t, "marks"), lmoho_flag(L, t, "noline")};
     lua_pop(L, 1);
   }
   moho_plot_curve_par p = {
@@ -215,11 +199,11 @@ static int plot_curve(lua_State *L)
       .xlabel = text(L, 3, "xlabel"),
       .ylabel = text(L, 3, "ylabel"),
       .legend = text(L, 3, "legend"),
-      .logx = flag(L, 3, "logx"),
-      .logy = flag(L, 3, "logy"),
-      .width = (int)real(L, 3, "width"),
-      .height = (int)real(L, 3, "height"),
-      .font = real(L, 3, "font"),
+      .logx = lmoho_flag(L, 3, "logx"),
+      .logy = lmoho_flag(L, 3, "logy"),
+      .width = (int)lmoho_number(L, 3, "width"),
+      .height = (int)lmoho_number(L, 3, "height"),
+      .font = lmoho_number(L, 3, "font"),
   };
   p.xlim = pair(L, 3, "xlim", &p.x0, &p.x1);
   p.ylim = pair(L, 3, "ylim", &p.y0, &p.y1);

@@ -34,26 +34,20 @@ static moho_solution *new_solution(lua_State *L)
 
 /* ---- numbers to tables -------------------------------------------------------------------- */
 
-static void set_number(lua_State *L, const char *key, double v)
-{
-  lua_pushnumber(L, v);
-  lua_setfield(L, -2, key);
-}
-
 static void set_progress(lua_State *L, const moho_progress *at)
 {
-  set_number(L, "niter", at->iter);
-  set_number(L, "rnorm", at->rnorm);
-  set_number(L, "r2norm", at->r2norm);
-  set_number(L, "arnorm", at->arnorm);
-  set_number(L, "xnorm", at->xnorm);
-  set_number(L, "anorm", at->anorm);
-  set_number(L, "acond", at->acond);
-  set_number(L, "change", at->change);
-  set_number(L, "value", at->value);
-  set_number(L, "low", at->low);
-  set_number(L, "error", at->error);
-  set_number(L, "low_error", at->low_error);
+  lmoho_set_number(L, "niter", at->iter);
+  lmoho_set_number(L, "rnorm", at->rnorm);
+  lmoho_set_number(L, "r2norm", at->r2norm);
+  lmoho_set_number(L, "arnorm", at->arnorm);
+  lmoho_set_number(L, "xnorm", at->xnorm);
+  lmoho_set_number(L, "anorm", at->anorm);
+  lmoho_set_number(L, "acond", at->acond);
+  lmoho_set_number(L, "change", at->change);
+  lmoho_set_number(L, "value", at->value);
+  lmoho_set_number(L, "low", at->low);
+  lmoho_set_number(L, "error", at->error);
+  lmoho_set_number(L, "low_error", at->low_error);
 }
 
 /* Inside a pcall: (function, progress) -> false to stop. */
@@ -63,9 +57,9 @@ static int call_monitor(lua_State *L)
   lua_settop(L, 1);
   lua_createtable(L, 0, 20);
   set_progress(L, at);
-  set_number(L, "iter", at->iter);
-  set_number(L, "test1", at->test1);
-  set_number(L, "test2", at->test2);
+  lmoho_set_number(L, "iter", at->iter);
+  lmoho_set_number(L, "test1", at->test1);
+  lmoho_set_number(L, "test2", at->test2);
   lmoho_pushscalar(L, at->first, moho_dtype_complex(at->x->type));
   lua_setfield(L, -2, "first");
   moho_array **x = lmoho_newarray(L);
@@ -231,10 +225,10 @@ static void push_info(lua_State *L, moho_solution *s, bool lsqr)
   set_progress(L, &s->at);
   lua_pushstring(L, moho_reason_name(s->reason));
   lua_setfield(L, -2, "reason");
-  set_number(L, "istop", s->istop);
-  set_number(L, "seconds", s->seconds);
-  set_number(L, "best", s->best);
-  set_number(L, "resumed", s->resumed);
+  lmoho_set_number(L, "istop", s->istop);
+  lmoho_set_number(L, "seconds", s->seconds);
+  lmoho_set_number(L, "best", s->best);
+  lmoho_set_number(L, "resumed", s->resumed);
   set_list(L, "history", s->history, s->nhistory);
   set_list(L, "cost", s->cost, s->nhistory);
   if (lsqr && s->var) {

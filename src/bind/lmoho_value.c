@@ -221,3 +221,27 @@ void lmoho_pushscalar(lua_State *L, moho_scalar v, bool complex)
   }
   lua_pushnumber(L, v.re);
 }
+
+/* ---- fields of tables ---------------------------------------------------------------------- */
+
+double lmoho_number(lua_State *L, int t, const char *name)
+{
+  lua_getfield(L, t, name);
+  double v = lua_tonumber(L, -1);
+  lua_pop(L, 1);
+  return v;
+}
+
+bool lmoho_flag(lua_State *L, int t, const char *name)
+{
+  lua_getfield(L, t, name);
+  bool v = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return v;
+}
+
+void lmoho_set_number(lua_State *L, const char *name, double v)
+{
+  lua_pushnumber(L, v);
+  lua_setfield(L, -2, name);
+}
