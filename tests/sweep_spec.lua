@@ -301,7 +301,7 @@ describe("sweeps", function()
     it("ends with the table of an undisturbed sweep after three kills", function()
       local body = [[return sweep{ out = "%s", space = { n = sweep.range(1, 40) },
         run = function(p, ctx)
-          local till = moho.clock() + 0.03
+          local till = moho.clock() + 0.08
           while moho.clock() < till do end
           ctx:save("a", moho.linspace{ from = 0, to = p.n, n = 1000 })
           return { y = p.n ^ 2, seed = ctx.seed }
