@@ -370,15 +370,19 @@ moho_status moho_h5_may_write(moho_h5 *f, char *p)
   return st;
 }
 
-/* A dataset at `p` with the groups above it, in place of what is there: the room of that is used again. -1: failed. */
+/* A dataset at `p` with the groups above it, in place of what is there: the room of that is used again. Without a time of
+   modification: the same run gives the same bytes. -1: failed. */
 hid_t moho_h5_make(moho_h5 *f, const char *p, hid_t type, hid_t space, hid_t dcpl)
 {
-  hid_t d = -1, lcpl;
+  hid_t d = -1, lcpl, how;
   if (H5Lexists(f->id, p, H5P_DEFAULT) > 0 && H5Ldelete(f->id, p, H5P_DEFAULT) < 0) return -1;
-  if ((lcpl = H5Pcreate(H5P_LINK_CREATE)) < 0) return -1;
-  if (H5Pset_create_intermediate_group(lcpl, 1) >= 0 && H5Pset_char_encoding(lcpl, H5T_CSET_UTF8) >= 0)
-    d = H5Dcreate2(f->id, p, type, space, lcpl, dcpl, H5P_DEFAULT);
-  H5Pclose(lcpl);
+  lcpl = H5Pcreate(H5P_LINK_CREATE);
+  how = dcpl == H5P_DEFAULT ? H5Pcreate(H5P_DATASET_CREATE) : H5Pcopy(dcpl);
+  if (lcpl >= 0 && how >= 0 && H5Pset_create_intermediate_group(lcpl, 1) >= 0 &&
+      H5Pset_char_encoding(lcpl, H5T_CSET_UTF8) >= 0 && H5Pset_obj_track_times(how, false) >= 0)
+    d = H5Dcreate2(f->id, p, type, space, lcpl, how, H5P_DEFAULT);
+  if (how >= 0) H5Pclose(how);
+  if (lcpl >= 0) H5Pclose(lcpl);
   return d;
 }
 
