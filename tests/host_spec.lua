@@ -23,8 +23,8 @@ describe("the host", function()
         { "--devise=cpu", "did you mean '--device'" }, { "--verison", "did you mean '--version'" }, { "-Z", "unknown option '-Z'" },
         { "--threads=x", "expected a number" }, { "--threads=0", "expected a number" }, { "-d", "needs a value" },
         { "--quiet=1", "unknown option" }, { "--help=1", "takes no value" }, { "-dgpu", "expected auto, cpu" },
-        { "-jmaybe", "expected on or off" }, { "tset", "did you mean the command 'test'" }, { "absent.lua", "no script" },
-        { "--sync", "unknown option" }, { "--json", "goes with" },
+        { "-jmaybe", "expected on, off, v or dump" }, { "tset", "did you mean the command 'test'" }, { "absent.lua", "no script" },
+        { "--sink", "unknown option" }, { "--json", "goes with" },
       } do
         local code, out, err = run { c[1] }
         assert.equal(2, code, c[1])
@@ -104,6 +104,59 @@ describe("the host", function()
       local code = "print(require'moho.core'.threads())"
       assert.equal("3\n", (select(2, run { "--threads=3", "-e", code })))
       assert.equal("2\n", (select(2, run { "-e", code, env = "MOHO_THREADS=2" })))
+    end)
+    it("takes --mem and MOHO_MEM, as a size or a part of the device", function()
+      local code = "print(require'moho.core'.mem('cpu').limit)"
+      local function limit(o)
+        o[#o + 1], o[#o + 2] = "-e", code
+        return tonumber((select(2, run(o))))
+      end
+      assert.is_nil(limit{})
+      for text, bytes in pairs{ ["1GiB"] = 2 ^ 30, ["1 gib"] = 2 ^ 30, ["500MB"] = 5e8, ["2e9"] = 2e9, ["64K"] = 65536 } do
+        assert.equal(bytes, limit{ "--mem=" .. text }, text)
+      end
+      assert.equal(2 ^ 20, limit{ env = "MOHO_MEM=1MiB" })
+      assert.equal(2 ^ 21, limit{ "--mem", "2MiB", env = "MOHO_MEM=1MiB" })
+      assert.is_nil(limit{ "-E", env = "MOHO_MEM=1MiB" })
+      local half, all = limit{ "--mem=50%" }, limit{ "--mem=100%" }
+      assert.truthy(half > 0 and math.abs(half - all / 2) <= 1)
+      local ends, _, err = run{ "--mem=1MiB", "-e", "require'moho'.zeros{ shape = { 1e6 }, dtype = 'f32', device = 'cpu' }" }
+      assert.equal(1, ends)
+      assert.matches("out of memory.*1 MiB", err)
+      for _, bad in ipairs{ "0", "-1", "101%", "8Gi", "", "x", "nan", "inf", "1e300", "0%" } do
+        ends, _, err = run{ "--mem=" .. bad, "-e", "" }
+        assert.equal(2, ends, bad)
+        assert.truthy(err:find(("--mem '%s': expected a size"):format(bad), 1, true), err)
+      end
+      ends, _, err = run{ "-e", "", env = "MOHO_MEM=much" }
+      assert.equal(2, ends)
+      assert.truthy(err:find("MOHO_MEM 'much'", 1, true), err)
+    end)
+    it("takes --seed for generators that are given none", function()
+      local code = "local rng = require'moho'.rng print(rng().seed, rng(7).seed, math.random(2^30))"
+      local function drawn(seed) math.randomseed(seed) return math.random(2 ^ 30) end
+      assert.matches("^0\t7\t", (select(2, run{ "-e", code })))
+      for _, seed in ipairs{ 0, 5, 2 ^ 53 } do
+        assert.equal(("%s\t7\t%s\n"):format(seed, drawn(seed)), (select(2, run{ ("--seed=%.0f"):format(seed), "-e", code })))
+      end
+      for _, bad in ipairs{ "-1", "1.5", "x", "", "1e17", "nan" } do
+        local ends, _, err = run{ "--seed=" .. bad, "-e", "" }
+        assert.equal(2, ends, bad)
+        assert.truthy(err:find(("--seed '%s': expected a whole number"):format(bad), 1, true), err)
+      end
+    end)
+    it("takes --sync, as MOHO_SYNC=1", function()
+      assert.equal("1\n", (select(2, run{ "--sync", "-e", "print(os.getenv 'MOHO_SYNC')", env = "-u MOHO_SYNC" })))
+    end)
+    it("shows with -j what the compiler does", function()
+      local code = "local s = 0 for i = 1, 1000 do s = s + i end"
+      local ends, out, err = run{ "-j", "v", "-e", code }
+      assert.equal(0, ends, err)
+      assert.truthy(err:find("[TRACE", 1, true), err)
+      ends, out, err = run{ "-jdump", "-e", code }
+      assert.equal(0, ends, err)
+      assert.truthy(out:find("TRACE 1 start", 1, true), out)
+      assert.equal(2, (run{ "-j", "w", "-e", "" }))
     end)
     it("turns LuaJIT's compiler off and on", function()
       assert.equal("false\n", (select(2, run { "-joff", "-e", "print((jit.status()))" })))

@@ -475,10 +475,12 @@ describe("sweeps", function()
       write("two words/p.lua", [[local moho, addend = require 'moho', require 'addend'
         undeclared = 3
         local words = table.concat({ ... }, "|")
-        return moho.sweep{ out = "a b/c", space = { n = { 1 } }, run = function(p) return { y = p.n + addend + undeclared, w = words, v = arg[1] } end }]])
-      local code, _, err = run{ "-I", dir .. "/inc", "--no-strict", "-q", "sweep", "two words/p.lua", "--", "x y", "--z" }
+        return moho.sweep{ out = "a b/c", space = { n = { 1 } }, run = function(p)
+          return { y = p.n + addend + undeclared, w = words, v = arg[1], m = moho.mem "cpu".limit, s = moho.rng().seed }
+        end }]])
+      local code, _, err = run{ "-I", dir .. "/inc", "--no-strict", "-E", "--mem", "1MiB", "--seed=11", "-q", "sweep", "two words/p.lua", "--", "x y", "--z" }
       assert.equal(0, code, err)
-      assert.same({ '{n=1} {v="x y",w="x y|--z",y=9} done' }, table_of "a b/c")
+      assert.same({ '{n=1} {m=1048576,s=11,v="x y",w="x y|--z",y=9} done' }, table_of "a b/c")
     end)
     it("says in the workers' words that a device is not there", function()
       script("d.lua", "return sweep{ space = { n = { 1 } }, run = print }")

@@ -1,5 +1,6 @@
 -- Arrays: making them, their methods, the generator of random numbers. The work is in C (moho.core); here are names, checks, help.
 local core = require "moho.core"
+local host = require "moho.host"
 local schema = require "moho.schema"
 local provenance = require "moho.provenance"
 local show = require "moho.show"
@@ -178,7 +179,7 @@ generator.normal, generator.uniform = draw "normal", draw "uniform"
 M.rng = schema.fn{
   name = "rng", group = "arrays", positional = true,
   help = "A generator of random numbers: g = moho.rng(1); g:normal({nx, nz}, \"f32\"); g:uniform({n}).",
-  args = { { "seed", "integer", default = 0, min = 0, help = "0 to 2^53" } }, returns = "generator",
+  args = { { "seed", "integer", default = host.seed(), min = 0, help = "0 to 2^53; without it what moho --seed=N says" } }, returns = "generator",
   call = function(seed)
     provenance.seed(seed)
     return setmetatable({ seed = seed, drawn = 0 }, generator)

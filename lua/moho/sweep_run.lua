@@ -48,7 +48,7 @@ local function log_close(run)
   run.log, run.tail, run.last = nil, nil, nil
 end
 
--- What this program was told about modules and the language, for the workers: -I, -l, -j, -E, --strict and the like; and the device.
+-- What this program was told about modules and the language, for the workers: -I, -l, -j, -E, --mem, --seed, --strict and the like; and the device.
 -- Threads are given anew; code of -e is the parent's own. Gives the words, the device and the threads asked for.
 local function passed_on()
   local words, out, i, device, threads = {}, {}, 1, nil, nil
@@ -58,10 +58,11 @@ local function passed_on()
   i = 2
   while words[i] and words[i]:sub(1, 1) == "-" and words[i] ~= "-" and words[i] ~= "--" do
     local w = words[i]
-    if w == "-I" or w == "-l" or w == "-j" then
+    if w == "-I" or w == "-l" or w == "-j" or w == "--mem" or w == "--seed" then
       out[#out + 1], out[#out + 2] = w, words[i + 1]
       i = i + 1
-    elseif w:match "^%-[Ilj]" or w == "-E" or w == "--strict" or w == "--no-strict" or w == "--bytecode" then out[#out + 1] = w
+    elseif w:match "^%-[Ilj]" or w == "-E" or w == "--strict" or w == "--no-strict" or w == "--bytecode" or w == "--sync" or
+      w:match "^%-%-mem=" or w:match "^%-%-seed=" then out[#out + 1] = w
     elseif w == "-d" or w == "--device" then
       device = words[i + 1]
       i = i + 1

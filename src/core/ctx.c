@@ -10,6 +10,19 @@
 enum { MAXCTX = 64 };
 static moho_ctx *open_ctx[MAXCTX];
 
+/* The limit that a context is opened with. */
+static struct { size_t bytes; double part; } limit;
+void moho_ctx_limit_new(size_t bytes, double part) { limit.bytes = bytes, limit.part = part; }
+
+static moho_status first_limit(moho_ctx *c)
+{
+  size_t available, total = 0;
+  if (!limit.bytes && !(limit.part > 0)) return MOHO_OK;
+  if (!limit.bytes) MOHO_TRY(moho_ctx_available(c, &available, &total));
+  moho_ctx_limit(c, limit.bytes ? limit.bytes : (size_t)(limit.part * (double)total));
+  return MOHO_OK;
+}
+
 static volatile sig_atomic_t stop;
 
 void moho_stop_set(bool s) { stop = s; }
@@ -110,7 +123,8 @@ moho_status moho_ctx_open(const char *device, moho_ctx **out)
   c->be = be;
   memcpy(c->name, name, sizeof name);
   if ((st = be->open(ordinal, &c->dev))) { free(c); return st; }
-  if ((st = moho_pool_new(c, &c->pool))) { be->close(c->dev); free(c); return st; }
+  if (!(st = moho_pool_new(c, &c->pool)) && (st = first_limit(c))) moho_pool_free(c->pool);
+  if (st) { be->close(c->dev); free(c); return st; }
   open_ctx[slot] = c;
   *out = c;
   return MOHO_OK;

@@ -124,6 +124,20 @@ static int run_sweep(lua_State *L, const options *o)
   return run(L, status, 2);
 }
 
+/* What the options say of the language: its random numbers, the compiler's reports. */
+static int start_language(lua_State *L, const options *o)
+{
+  static const char code[] = "local seed, watch = ... if seed >= 0 then math.randomseed(seed) end if not watch then return end "
+                             "local found, module = pcall(require, watch) "
+                             "if not found then error('-j: LuaJIT\\'s module ' .. watch .. ' is not installed (on Debian it is in libluajit-5.1-common)', 0) end "
+                             "module.start()";
+  if (o->seed < 0 && !o->watch) return EXIT_OK;
+  int status = luaL_loadbuffer(L, code, sizeof code - 1, "=moho/host");
+  lua_pushnumber(L, o->seed);
+  lua_pushstring(L, o->watch);
+  return run(L, status, 2);
+}
+
 static int run_prompt(lua_State *L, const options *o)
 {
   if (o->jit != 1) { /* hooks, and so Ctrl-C, do not reach compiled code for sure */
@@ -180,6 +194,7 @@ int main(int argc, char **argv)
     return rc;
   }
   if (o.threads) moho_threads(o.threads);
+  moho_ctx_limit_new(o.memory, o.memory_part);
   if (o.what == RUN_INFO) {
     rc = set_device(NULL, &o);
     if (!rc) info_show(o.device, o.json);
@@ -196,7 +211,10 @@ int main(int argc, char **argv)
   report_debug(debug && strcmp(debug, "0") != 0);
   signals_install(L);
   if (o.jit == 0) luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
-  if (o.what == RUN_TEST) {
+  rc = start_language(L, &o);
+  if (rc) {
+    /* told */
+  } else if (o.what == RUN_TEST) {
     rc = set_device(L, &o);
     if (!rc) rc = run_module(L, "moho.test");
   } else if (o.what == RUN_HELP) {

@@ -2,9 +2,11 @@
    answered with the nearest one that is. */
 #include "host/options.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "host/terminal.h"
 
@@ -16,7 +18,10 @@ enum {
   OPT_NOENV,
   OPT_QUIET,
   OPT_DEVICE,
+  OPT_MEMORY,
   OPT_THREADS,
+  OPT_SYNC,
+  OPT_SEED,
   OPT_JIT,
   OPT_STRICT,
   OPT_NOSTRICT,
@@ -41,8 +46,11 @@ static const struct option {
     {'E', NULL, NULL, "ignore MOHO_* and LUA_* in the environment", OPT_NOENV},
     {'q', NULL, NULL, "no greeting at the prompt", OPT_QUIET},
     {'d', "device", "NAME", "default device: auto, cpu, cuda or cuda:N", OPT_DEVICE},
+    {0, "mem", "SIZE", "the most that arrays may hold on a device: 8GiB, or a part of what it has, 60%", OPT_MEMORY},
     {0, "threads", "N", "threads of the CPU", OPT_THREADS},
-    {'j', NULL, "on|off", "LuaJIT's compiler; without -j on for scripts, off at the prompt", OPT_JIT},
+    {0, "sync", NULL, "wait for each CUDA kernel, so that a failure names the one that failed; slow", OPT_SYNC},
+    {0, "seed", "N", "seed of moho.rng() and math.random where a script gives none; without it 0", OPT_SEED},
+    {'j', NULL, "on|off|v|dump", "LuaJIT's compiler; without -j on for scripts, off at the prompt; v and dump report what it does", OPT_JIT},
     {0, "strict", NULL, "undeclared globals are errors (the default for scripts)", OPT_STRICT},
     {0, "no-strict", NULL, "undeclared globals are nil, as in plain Lua", OPT_NOSTRICT},
     {0, "bytecode", NULL, "accept Lua bytecode, which can crash the program", OPT_BYTECODE},
@@ -72,6 +80,7 @@ static const struct {
   const char *name, *help;
 } environment[] = {
     {"MOHO_DEVICE", "default device, as --device"},
+    {"MOHO_MEM", "the most that arrays may hold on a device, as --mem"},
     {"MOHO_THREADS", "threads of the CPU, as --threads"},
     {"MOHO_PATH", "where modules are looked for, as LUA_PATH (dir/?.lua;...), before ./?.lua"},
     {"MOHO_CPATH", "the same for C modules"},
@@ -84,7 +93,7 @@ static const struct {
     {"MOHO_LOG", "least level of moho.log that is written: debug, info, warning, error or none"},
     {"MOHO_MODULES", "folder of the device modules (moho-cuda.so)"},
     {"MOHO_ISA", "Kirchhoff and travel time loops of the CPU: generic, avx2 or avx512 instead of the best that the processor has"},
-    {"MOHO_SYNC", "1: waits for each CUDA kernel, so that a failure names the one that failed; slow"},
+    {"MOHO_SYNC", "1: as --sync"},
     {"LUA_PATH, LUA_CPATH", "as in Lua; LUA_INIT is ignored"},
     {"OMP_NUM_THREADS", "threads of the CPU without --threads and MOHO_THREADS"},
     {"CUDA_VISIBLE_DEVICES", "as everywhere"},
@@ -191,6 +200,46 @@ static int set_threads(options *o, const char *value, const char *from)
   return EXIT_OK;
 }
 
+/* "8GiB", "500 MB", "4e9" or "60%". */
+static int set_memory(options *o, const char *text, const char *from)
+{
+  static const struct { const char *name; double size; } units[] = {
+    {"", 1},           {"B", 1},          {"kB", 1e3},        {"MB", 1e6},         {"GB", 1e9},          {"TB", 1e12},
+    {"KiB", 0x1p10},   {"MiB", 0x1p20},   {"GiB", 0x1p30},    {"TiB", 0x1p40},     {"K", 0x1p10},        {"M", 0x1p20},
+    {"G", 0x1p30},     {"T", 0x1p40},
+  };
+  char *end;
+  double n = strtod(text, &end), bytes = 0, part = 0;
+  end += strspn(end, " ");
+  if (strcmp(end, "%") == 0) part = n / 100;
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (end != text && strcasecmp(end, units[i].name) == 0) bytes = n * units[i].size;
+  if (!(bytes >= 1 && bytes < 0x1p63) && !(part > 0 && part <= 1)) {
+    fprintf(stderr, "moho: %s '%s': expected a size such as 8GiB, or a part of what the device has, up to 100%%, such as 60%%\n", from, text);
+    return EXIT_USAGE;
+  }
+  o->memory = (size_t)bytes;
+  o->memory_part = part;
+  return EXIT_OK;
+}
+
+static int set_seed(options *o, const char *text)
+{
+  char *end;
+  o->seed = strtod(text, &end);
+  if (end != text && !*end && o->seed >= 0 && o->seed <= 0x1p53 && o->seed == floor(o->seed)) return EXIT_OK;
+  return usage("--seed '%s': expected a whole number from 0 to 2^53", text);
+}
+
+static int set_jit(options *o, const char *text)
+{
+  if (strcmp(text, "v") == 0) o->watch = "jit.v";
+  else if (strcmp(text, "dump") == 0) o->watch = "jit.dump";
+  else if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0) return usage("-j '%s': expected on, off, v or dump", text);
+  o->jit = strcmp(text, "off") != 0;
+  return EXIT_OK;
+}
+
 static int take(options *o, const struct option *t, const char *value)
 {
   switch (t->id) {
@@ -214,12 +263,17 @@ static int take(options *o, const struct option *t, const char *value)
     break;
   case OPT_DEVICE:
     return set_device(o, value, "--device");
+  case OPT_MEMORY:
+    return set_memory(o, value, "--mem");
+  case OPT_SYNC:
+    o->sync = true;
+    break;
+  case OPT_SEED:
+    return set_seed(o, value);
   case OPT_THREADS:
     return set_threads(o, value, "--threads");
   case OPT_JIT:
-    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0) return usage("-j '%s': expected on or off", value);
-    o->jit = strcmp(value, "on") == 0;
-    break;
+    return set_jit(o, value);
   case OPT_STRICT:
     o->strict = true;
     break;
@@ -299,6 +353,11 @@ static int from_environment(options *o)
   }
   if (!o->colour_set && (v = options_env(o, "MOHO_COLOR")) && !terminal_set_colour(v))
     return usage("MOHO_COLOR '%s': expected auto, always or never", v);
+  if (!o->memory && !(o->memory_part > 0) && (v = options_env(o, "MOHO_MEM"))) {
+    int rc = set_memory(o, v, "MOHO_MEM");
+    if (rc) return rc;
+  }
+  if (o->sync) setenv("MOHO_SYNC", "1", 1);
   if (!o->threads && (v = options_env(o, "MOHO_THREADS"))) return set_threads(o, v, "MOHO_THREADS");
   return EXIT_OK;
 }
@@ -312,7 +371,7 @@ static bool readable(const char *path)
 
 int options_parse(int argc, char **argv, options *o)
 {
-  *o = (options){.jit = -1, .strict = true, .program = argc > 0 ? argv[0] : "moho", .first = argc};
+  *o = (options){.jit = -1, .seed = -1, .strict = true, .program = argc > 0 ? argv[0] : "moho", .first = argc};
   o->steps = calloc((size_t)argc + 1, sizeof *o->steps);
   o->include = calloc((size_t)argc + 1, sizeof *o->include);
   if (!o->steps || !o->include) return usage("%s", "out of memory");

@@ -25,8 +25,12 @@ typedef struct options {
   const char *device;      /* NULL: not asked for                            */
   const char *device_from; /* "--device" or "MOHO_DEVICE", for messages      */
   int threads;             /* 0: the default                                 */
+  size_t memory;           /* --mem: bytes of a device's arrays, 0: no limit */
+  double memory_part;      /* or this part of what a device has              */
+  double seed;             /* of generators that are given none; -1: not set */
+  const char *watch;       /* -j v, -j dump: module of LuaJIT's that reports */
   int jit;                 /* -1: scripts on, prompt off                     */
-  bool interactive, quiet, json, strict, bytecode, no_env, colour_set;
+  bool interactive, quiet, json, strict, bytecode, sync, no_env, colour_set;
 } options;
 
 /* Gives EXIT_OK, or EXIT_USAGE with the message written. */

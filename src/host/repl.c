@@ -212,11 +212,18 @@ static int host_code(lua_State *L)
   return 1;
 }
 
+/* host.seed() -> what --seed says, or 0. */
+static int host_seed(lua_State *L)
+{
+  lua_getfield(L, LUA_REGISTRYINDEX, "moho.seed");
+  return 1;
+}
+
 int luaopen_moho_host(lua_State *L)
 {
   static const luaL_Reg functions[] = {
       {"readline", host_readline}, {"remember", host_remember}, {"completer", host_completer}, {"close", host_close},
-      {"versions", host_versions}, {"code", host_code}, {"usage", host_usage},
+      {"versions", host_versions}, {"code", host_code}, {"seed", host_seed}, {"usage", host_usage},
       {"call", host_call},         {"clock", host_clock},       {"mode", host_mode},           {"sleep", host_sleep},
       {NULL, NULL},
   };

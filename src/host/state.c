@@ -353,6 +353,8 @@ lua_State *state_new(const options *o, int argc, char **argv)
     lua_pushboolean(L, 1);
     lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
   }
+  lua_pushnumber(L, o->seed > 0 ? o->seed : 0);
+  lua_setfield(L, LUA_REGISTRYINDEX, "moho.seed"); /* host.seed() */
   lua_gc(L, LUA_GCSTOP, 0);
   luaL_openlibs(L);
   if (!o->bytecode) refuse_bytecode(L); /* by position: before a searcher is put in front */

@@ -31,6 +31,8 @@ MOHO_API moho_status moho_ctx_sync(moho_ctx *c);
 MOHO_API void moho_ctx_mem(const moho_ctx *c, moho_mem *m);
 MOHO_API void moho_ctx_peak_reset(moho_ctx *c);       /* the peak from now on */
 MOHO_API void moho_ctx_limit(moho_ctx *c, size_t bytes);
+/* The limit of contexts opened from now on: `bytes`, or with 0 bytes this part of what the device has; 0, 0: none. */
+MOHO_API void moho_ctx_limit_new(size_t bytes, double part);
 MOHO_API void moho_ctx_trim(moho_ctx *c);
 /* What the device itself has in all and has left, the pool's cached memory counted as taken. */
 MOHO_API moho_status moho_ctx_available(const moho_ctx *c, size_t *available, size_t *total);
