@@ -166,8 +166,9 @@ describe("show by itself", function()
       local rc, out = program.run{ "-e", code, before = ptyrun, input = table.concat(script, "\n") .. "\n", env = env }
       assert.equal(0, rc, out)
     end
-    talk{ "expect \\e[c", "send \\e[?62;4;22c", "expect \\eP0;1q", "exit 0" }
-    talk{ "expect \\e[c", "send \\e[?62;22c", "refuse \\eP", "expect \\xe2\\x96\\x80", "exit 0" }
+    -- the answer is typed ahead: a terminal that takes long to give it is one without
+    talk{ "send \\e[?62;4;22c", "expect \\e[c", "expect \\eP0;1q", "exit 0" }
+    talk{ "send \\e[?62;22c", "expect \\e[c", "expect \\xe2\\x96\\x80", "refuse \\eP", "exit 0" }
     talk{ "expect \\e[c", "expect \\xe2\\x96\\x80", "exit 0" }                                     -- no answer
     talk({ "expect \\eP0;1q", "exit 0" }, "MOHO_GRAPHICS=sixel")
     talk({ "expect right: index 1 to 9", "refuse \\e[c", "exit 0" }, "NO_COLOR=1")

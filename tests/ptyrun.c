@@ -2,8 +2,9 @@
  *
  *   send TEXT      \n \r \t \\ \e \xHH are read as in C; \x03 is Ctrl-C, \x04 Ctrl-D
  *   expect TEXT    waits until TEXT comes, behind what was matched before
- *   refuse TEXT    TEXT must not have come since the last match
- *   pause SECONDS
+ *   refuse TEXT    TEXT must not have come with the last match: behind the one before it
+ *   pause SECONDS  only to vary the moment; nothing may depend on how long it is
+ *   settle         waits until no signal is pending for the program
  *   size ROWS COLUMNS      of the terminal from now on
  *   signal N       sends signal N to the program
  *   exit CODE      waits for the end; 128 + N for signal N
@@ -25,7 +26,7 @@
 #include <unistd.h>
 
 static char *text; /* all that came */
-static size_t used, room, matched;
+static size_t used, room, matched, before; /* ends of the last match and of the one before it */
 static int master;
 static pid_t child;
 static double patience = 60; /* for a machine at work; spent only when something does not come */
@@ -70,19 +71,20 @@ static bool gather(int ms)
   return true;
 }
 
-static char *find(const char *what) { return text ? memmem(text + matched, used - matched, what, strlen(what)) : NULL; }
+static char *find(size_t from, const char *what) { return text ? memmem(text + from, used - from, what, strlen(what)) : NULL; }
 
 static void expect(const char *what)
 {
   double until = now() + patience;
   for (;;) {
-    char *at = find(what);
+    char *at = find(matched, what);
     if (at) {
+      before = matched;
       matched = (size_t)(at - text) + strlen(what);
       return;
     }
     bool open = gather(100);
-    if (!open && !find(what)) fail("the end came before", what);
+    if (!open && !find(matched, what)) fail("the end came before", what);
     if (now() > until) fail("no", what);
   }
 }
@@ -132,6 +134,29 @@ static bool type(const char *s, size_t n)
   return n == 0;
 }
 
+static bool signal_pending(void)
+{
+  char path[64], about[256];
+  unsigned long long set;
+  bool found = false;
+  snprintf(path, sizeof path, "/proc/%ld/status", (long)child);
+  FILE *f = fopen(path, "r");
+  while (f && !found && fgets(about, sizeof about, f))
+    found = (sscanf(about, "SigPnd: %llx", &set) == 1 || sscanf(about, "ShdPnd: %llx", &set) == 1) && set;
+  if (f) fclose(f);
+  return found;
+}
+
+/* Two signals at once are one: what is to be the second waits here until the program has seen the first. */
+static void settle(void)
+{
+  double until = now() + patience;
+  while (signal_pending()) {
+    gather(10);
+    if (now() > until) fail("a signal is still pending", "");
+  }
+}
+
 static void leave(int code)
 {
   double until = now() + patience;
@@ -167,7 +192,7 @@ static void obey(char *line)
     expect(arg);
   } else if (strcmp(line, "refuse") == 0) {
     unescape(arg);
-    if (find(arg)) fail("unwanted", arg);
+    if (find(before, arg)) fail("unwanted", arg);
   } else if (strcmp(line, "pause") == 0) {
     double until = now() + atof(arg);
     while (now() < until && gather(20)) {
@@ -180,6 +205,8 @@ static void obey(char *line)
     ioctl(master, TIOCSWINSZ, &size);
   } else if (strcmp(line, "signal") == 0) {
     kill(child, atoi(arg));
+  } else if (strcmp(line, "settle") == 0) {
+    settle();
   } else if (strcmp(line, "exit") == 0) {
     leave(atoi(arg));
   } else {
