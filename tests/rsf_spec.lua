@@ -1,6 +1,7 @@
 -- RSF files: what Madagascar writes is read, what is written is RSF.
 local moho = require "moho"
 local program = require "program"
+local sweeps = require "sweeps"
 
 describe("RSF files", function()
   local dir
@@ -88,9 +89,11 @@ describe("RSF files", function()
     local seen = {}
     for i = 1, 12 do
       moho.write(path, i % 2 == 0 and a or b)
-      program.shell(("%s -e 'local moho = require \"moho\" local x = { moho.array({ 1, 1, 1 }, \"f32\"), moho.array({ 2, 2, 2, 2 }, \"f32\") } " ..
-        "for i = 1, 2 do x[i].axes[1] = { o = i, d = 1 } end while true do moho.write(\"pair.rsf\", x[1]) moho.write(\"pair.rsf\", x[2]) end' & p=$!; sleep 0.%02d; kill -9 $p; wait $p")
-        :format(program.quote(program.path "moho"), 7 + i))
+      local code, out = program.shell(("%s -e 'local moho = require \"moho\" local x = { moho.array({ 1, 1, 1 }, \"f32\"), moho.array({ 2, 2, 2, 2 }, \"f32\") } " ..
+        "for i = 1, 2 do x[i].axes[1] = { o = i, d = 1 } end local i while true do moho.write(\"pair.rsf\", x[1]) moho.write(\"pair.rsf\", x[2]) " ..
+        "if i ~= 3 then i = 3 io.open(\"began\", \"w\"):close() end end' & p=$!; " ..
+        "%s sleep 0.0%02d; kill -9 $p; wait $p; rm began"):format(program.quote(program.path "moho"), sweeps.wait "[ -e began ]", 7 * i))
+      assert.equal(0, code, out)
       local f = io.open(path)
       if f then
         f:close()
