@@ -21,13 +21,14 @@ enum {
   NARROW = 64,   /* columns of A, below which products with one column go through CBLAS, too */
   WIDTH = 32,    /* bytes of a vector: wider ones are no faster from memory */
   SIDE = 10,     /* rows of A at a time in a product with one column */
-  LINES = 12,    /* the same in its adjoint */
+  LINES = 14,    /* the same in its adjoint, which reads them by lines of the cache */
   PAIR_SIDE = 5, /* rows of A at a time in a product of complex numbers with one column */
   FEW = 1 << 13, /* numbers kept by a product of a complex matrix with few columns */
   PAIR_TALL = 32,         /* rows of y in a block of its adjoint */
   TERMS = 2048,  /* of a sum before it goes on in double */
   STRIP = 1 << 15,        /* bytes of y at a time in the adjoint */
-  SHARE = 2 << 20,        /* bytes of A, at least, in each of the parts its rows are cut into there */
+  SHARE = 1 << 20,        /* bytes of A, at least, in each of the parts its rows are cut into there */
+  HIGH_PART = 20 * LINES, /* rows of them, at least: their sums cost as much as a row or two */
   PARTS = 16,    /* of them, at most */
   PARTIAL = 1 << 18,      /* bytes of their sums, at most */
   COMPLEX_STRIP = 1024,   /* elements of y at a time in the adjoint of complex ones by CBLAS */
@@ -136,15 +137,14 @@ static void gemv_block(const product *p, int64_t i, int64_t mi)
 static void column_forward(const product *p, bool parallel)
 {
   static void (*const rows[])(const product *, int64_t, int64_t) = COLUMNS(column_rows);
-  enum { HIGH_ROWS = 6 * SIDE };
-  int64_t blocks = (p->m + HIGH_ROWS - 1) / HIGH_ROWS;
+  int64_t blocks = (p->m + SIDE - 1) / SIDE;
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (parallel && blocks > 1)
   for (int64_t b = 0; b < blocks; b++)
-    rows[p->t](p, b * HIGH_ROWS, b < blocks - 1 ? HIGH_ROWS : p->m - b * HIGH_ROWS);
+    rows[p->t](p, b * SIDE, b < blocks - 1 ? SIDE : p->m - b * SIDE);
 }
 
 /* Strips of whole rows are read fastest, so it is rows that are shared out where there are few strips: each part of them has sums
-   of its own, which are added up in order. How many parts depends on the matrix alone. */
+   of its own, which are added up in order. How many parts depends on the matrix alone: a power of two, so that threads get as many. */
 static void column_adjoint(const product *p, bool parallel)
 {
   static void (*const strip[])(const product *, int64_t, int64_t, int64_t, int64_t, bool, void *) = COLUMNS(column_strip);
@@ -153,14 +153,17 @@ static void column_adjoint(const product *p, bool parallel)
   int64_t e = (int64_t)moho_dtype_size(p->t), ld = (p->n * e + 63) / 64 * 64, wide = STRIP / e;
   int64_t strips = (p->n + wide - 1) / wide, parts = p->m * p->n * e / SHARE;
   if (parts > PARTS) parts = PARTS;
+  if (parts > p->m / HIGH_PART) parts = p->m / HIGH_PART;
   if (parts > PARTIAL / ld) parts = PARTIAL / ld;
+  while (parts & (parts - 1)) parts &= parts - 1;
   if (parts < 2) parts = 1;
-  int64_t high = ((p->m + parts - 1) / parts + LINES - 1) / LINES * LINES;
+  int64_t groups = p->m / LINES;        /* of rows: what is over is the last part's */
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (parallel && parts * strips > 1)
   for (int64_t b = 0; b < parts * strips; b++) {
-    int64_t k = b / strips, i = k * high < p->m ? k * high : p->m, j = b % strips * wide, w = p->n - j < wide ? p->n - j : wide;
+    int64_t k = b / strips, i = k * groups / parts * LINES, end = k < parts - 1 ? (k + 1) * groups / parts * LINES : p->m;
+    int64_t j = b % strips * wide, w = p->n - j < wide ? p->n - j : wide;
     char *y = (parts > 1 ? sums + k * ld : p->y) + j * e;
-    strip[p->t](p, i, p->m - i < high ? p->m : i + high, j, w, parts == 1 && p->add, y);
+    strip[p->t](p, i, end, j, w, parts == 1 && p->add, y);
   }
   int64_t pair = moho_dtype_complex(p->t) ? 2 : 1;
   if (parts > 1)                        /* too few for other threads */

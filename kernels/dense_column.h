@@ -2,6 +2,7 @@
    They take as long as the matrix takes to be read, and many rows side by side are read faster than a few. */
 
 typedef REAL NAME(wide) __attribute__((vector_size(WIDTH), aligned(sizeof(REAL)), may_alias));
+typedef REAL NAME(line) __attribute__((vector_size(64), aligned(sizeof(REAL)), may_alias));
 
 /* sum[r] = the product of row r, of n numbers, with x; in double after every so many terms. */
 static inline __attribute__((always_inline))
@@ -42,16 +43,12 @@ static MOHO_WIDE void NAME(column_rows)(const product *p, int64_t i, int64_t row
 static inline __attribute__((always_inline))
 void NAME(lines)(const int rows, int64_t ld, int64_t w, const REAL *a, const REAL *f, REAL *y)
 {
-  enum { L = WIDTH / sizeof(REAL) };
+  enum { L = 64 / sizeof(REAL) };
   int64_t j = 0;
-  for (; j + 2 * L <= w; j += 2 * L) {
-    NAME(wide) s = *(NAME(wide) *)(y + j), t = *(NAME(wide) *)(y + j + L);
-    for (int r = 0; r < rows; r++) {
-      s += *(const NAME(wide) *)(a + r * ld + j) * f[r];
-      t += *(const NAME(wide) *)(a + r * ld + j + L) * f[r];
-    }
-    *(NAME(wide) *)(y + j) = s;
-    *(NAME(wide) *)(y + j + L) = t;
+  for (; j + L <= w; j += L) {
+    NAME(line) s = *(NAME(line) *)(y + j);
+    for (int r = 0; r < rows; r++) s += *(const NAME(line) *)(a + r * ld + j) * f[r];
+    *(NAME(line) *)(y + j) = s;
   }
   for (; j < w; j++) for (int r = 0; r < rows; r++) y[j] += a[r * ld + j] * f[r];
 }

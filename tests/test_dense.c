@@ -119,7 +119,7 @@ static void check(const char *device)
   group("matrix on a vector, wide", false, 53, 1301, 1);
   group("matrix on a vector, narrow", false, 1301, 7, 1);
   group("matrix on a vector, its rows in parts", false, 611, 2011, 1);
-  group("matrix on a vector, parts and strips", false, 157, 9007, 1);
+  group("matrix on a vector, parts and strips", false, 563, 8209, 1);
   group("matrix on eight columns", false, 517, 1001, 8);
   group("matrix on sixteen columns", false, 517, 301, 16);
   group("matrix on a few columns", false, 67, 129, 3);
