@@ -38,6 +38,11 @@ end
 
 local dir, moho
 
+-- What a user may have set: none of it reaches the programs that specs run. MOHO_MODULES and MOHO_ISA say what is tested.
+local settings = { "MOHO_LUA", "MOHO_PATH", "MOHO_DEVICE", "MOHO_THREADS", "MOHO_MEM", "MOHO_SYNC", "MOHO_DEBUG", "MOHO_HISTORY", "MOHO_LOG", "MOHO_COLOR",
+  "MOHO_GRAPHICS", "MOHO_CPATH", "NO_COLOR", "COLUMNS", "LINES", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "VISUAL", "EDITOR", "LUA_INIT", "POSIXLY_CORRECT" }
+local unset = "env -u " .. table.concat(settings, " -u ")
+
 function program.enter()
   dir = answer "mktemp -d"
   moho = program.path "moho"
@@ -59,7 +64,7 @@ end
 --- run{ "-e", code, input = text, env = "A=b", before = "ptyrun", program = path } gives the exit code, the output and the errors.
 function program.run(o)
   local quote = program.quote
-  local words = { "cd", quote(dir), "&& env -u MOHO_LUA -u MOHO_DEVICE -u MOHO_THREADS -u MOHO_DEBUG -u MOHO_HISTORY" }
+  local words = { "cd", quote(dir), "&&", unset }
   words[#words + 1] = "--default-signal=INT"              -- a shell's job in the background ignores it
   words[#words + 1] = o.env
   if o.before then words[#words + 1] = quote(o.before) end
