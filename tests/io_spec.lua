@@ -556,6 +556,9 @@ describe("files", function()
       assert.equal("true\n", out)
       assert.matches("w.h5 was not closed: what was written to it is dropped", err)
       assert.equal(1, moho.read(path "w.h5"))
+      -- of a file that was only read nothing is lost
+      code, _, err = program.run{ "-e", 'moho = require "moho"', put("ro.lua", ("pcall(function() moho.h5.open(%q):write('x', 1) end)"):format(path "w.h5")) }
+      assert.same({ 0, "" }, { code, err })
       code, _, err = program.run{ "-e", 'moho = require "moho"', script, "fail" }
       assert.equal(1, code)
       assert.matches("no more", err)

@@ -66,7 +66,7 @@ static int h5_abandon(lua_State *L)
 static int file_gc(lua_State *L)
 {
   filebox *b = lua_touserdata(L, 1);
-  if (b->f && b->written) fprintf(stderr, "moho: %s was not closed: what was written to it is dropped\n", b->path);
+  if (b->f && b->written && b->mode != 'r') fprintf(stderr, "moho: %s was not closed: what was written to it is dropped\n", b->path);
   moho_h5_abandon(b->f);
   b->f = NULL;
   return 0;

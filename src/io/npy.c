@@ -173,6 +173,8 @@ static moho_status read_header(moho_input *in, header *h, int64_t *at)
   char *text = malloc((size_t)n + 1);
   if (!text) return moho_fail(MOHO_ENOMEM, "out of memory for the header of %s", in->path);
   moho_status st = moho_input_read(in, text, (size_t)n);
+  *at += n;
+  while (n > 0 && (text[n - 1] == ' ' || text[n - 1] == '\n')) n--; /* padding */
   text[n] = 0;
   if (!st && !parse(text, h))
     st = moho_fail(MOHO_EIO,
@@ -180,7 +182,6 @@ static moho_status read_header(moho_input *in, header *h, int64_t *at)
                    "axes, got %.120s%s",
                    in->path, MOHO_MAXDIM, text, strlen(text) > 120 ? "..." : "");
   free(text);
-  *at += n;
   return st;
 }
 
