@@ -172,6 +172,15 @@ describe("stacks", function()
     fails("operators of one device and dtype are stacked", moho.vstack, { matrix(5, 7, "f32"), matrix(5, 7, "f64") })
     fails("item 2: expected an operator, got number", moho.vstack, { matrix(5, 7, "f32"), 3 })
     fails("expected a list of operators", moho.vstack, {})
+    fails("vstack: item 2 is nil, and there are more behind it", moho.vstack, { matrix(5, 7, "f32"), nil, matrix(5, 7, "f32") })
+    local A = matrix(5, 7, "f32")
+    for _, cols in ipairs{ { 8 }, { 0 }, { 1, 1.5 }, { 1, "x" } } do
+      fails("operator:apply_columns: argument 'cols': expected whole numbers from 1 to 7, got .* at " .. #cols, function() A:apply_columns(cols) end)
+    end
+    fails("operator:apply_columns: argument 'cols': expected a list %(n%), got array", function() A:apply_columns(moho.ones{ shape = { 1, 2 } }) end)
+    A:free()
+    assert.equal("operator (freed)", tostring(A))
+    fails("A.dims: argument 'A': the operator was freed", function() return A.dims end)
   end)
 end)
 
@@ -307,6 +316,8 @@ describe("function operators", function()
     local D = moho.diagonal{ diag = { 1, 2, 3 }, dims = { 3 }, dtype = "f64" }
     local F = moho.func{ dims = 3, dtype = "f64", forward = function(x, y) (D * D):apply(x, y) end, adjoint = function(y, x) (D * D):apply(y, x) end }
     assert.is_true(moho.dottest(D * F * D))
+    fails("func: the function returned a number; expected that it fills its second array, or returns one",
+      function() return moho.func{ dims = 3, forward = function() return 5 end } * moho.ones{ shape = 3 } end)
     local bad = moho.func{ dims = 3, dtype = "f64", forward = function() error({ code = 42 }) end }
     local ok, err = pcall(function() return D * bad * moho.ones{ shape = 3, dtype = "f64" } end)
     assert.is_false(ok)

@@ -64,7 +64,16 @@ local function regular(o, first, step, name)
   for i = 0, o.n - 1 do p[i] = first + i * step end
   return a, p
 end
-local function asked(a, o, name) return core.array_to(a, o.device or "cpu", o.dtype, true, name) end
+local function asked(a, o, name)
+  if o.dtype == "i32" or o.dtype == "i64" then
+    local p, limit = ffi.cast("double *", core.array_ptr(a)), o.dtype == "i32" and 2 ^ 31 or 2 ^ 63
+    for i = 0, o.n - 1 do
+      if p[i] ~= math.floor(p[i]) then schema.fail(name, "value %d is %.17g, which %s can't hold; take f32 or f64", i + 1, p[i], o.dtype) end
+      if p[i] < -limit or p[i] >= limit then schema.fail(name, "value %d is %.17g, beyond the range of %s", i + 1, p[i], o.dtype) end
+    end
+  end
+  return core.array_to(a, o.device or "cpu", o.dtype, true, name)
+end
 
 M.linspace = schema.fn{
   name = "linspace", group = "arrays", help = "n equally spaced values, both ends included; on the CPU, f64, unless asked otherwise.",

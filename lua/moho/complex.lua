@@ -89,7 +89,7 @@ local meta = {
 -- the type keeps its metatable for the life of the state, this module may be loaded again
 if not core.complex_ready() then ffi.metatype(complex_t, meta) end
 core.complex_hooks(function(v)
-  if is(v) then return tonumber(v.re), tonumber(v.im) end
+  if is(v) then return tonumber(v.re), tonumber(v.im), true end
   local n = tonumber(v)
   if n then return n, 0 end
 end, new)

@@ -29,11 +29,17 @@ moho.progress = require("moho.progress").progress
 moho.help = require "moho.help"
 
 -- A field that is not there is a slip, as with arrays and operators; rawget(moho, "x") asks without an error.
-setmetatable(moho, { __index = function(_, key)
-  local names = {}
-  for name in pairs(moho) do names[#names + 1] = name end
-  schema.fail("moho", "no function or field '%s'%s", tostring(key), schema.suggest(tostring(key), names))
-end })
+local function closed(t, who)
+  local meta = getmetatable(t) or {}
+  function meta.__index(_, key)
+    local names = {}
+    for name in pairs(t) do names[#names + 1] = name end
+    schema.fail(who, "no function or field '%s'%s", tostring(key), schema.suggest(tostring(key), names))
+  end
+  setmetatable(t, meta)
+end
+closed(moho, "moho")
+for _, name in ipairs{ "signal", "plot", "h5", "segy", "taper", "array" } do closed(moho[name], "moho." .. name) end
 
 provenance.start()
 

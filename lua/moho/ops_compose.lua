@@ -107,6 +107,14 @@ end
 
 -- ---- columns ------------------------------------------------------------------------------
 local function apply_columns(A, cols)
+  local who, n = "operator:apply_columns", A.shape[2]
+  local list = schema.kind_of(cols) == "array" and cols.ndim == 1 and cols:totable() or cols
+  if type(list) ~= "table" then schema.fail(who, "argument 'cols': expected a list (n), got %s", schema.describe(cols)) end
+  for i, v in ipairs(list) do
+    if type(v) ~= "number" or v < 1 or v > n or v ~= math.floor(v) then
+      schema.fail(who, "argument 'cols': expected whole numbers from 1 to %d, got %s at %d", n, schema.describe(v), i)
+    end
+  end
   local R = core.op_new("restriction", { dims = A.shape[2], index = cols, device = A.device, dtype = A.dtype })
   return A * R.H
 end

@@ -93,15 +93,17 @@ end
 
 --- " (did you mean 'x'?)" for the closest of `names`, or "".
 function schema.suggest(word, names)
-  local best, at, real
+  local best, at, real, begins
   for _, n in ipairs(names) do
     local d = distance(word:lower(), n:lower())
     local exact = d
     local near = n:lower():find(word:lower(), 1, true) == 1 or word:lower():find(n:lower(), 1, true) == 1
     if near then d = math.min(d, 2) end
-    if not best or d < best or (d == best and exact < real) then best, at, real = d, n, exact end
+    if not best or d < best or (d == best and exact < real) then best, at, real, begins = d, n, exact, near end
   end
-  if best and best <= math.max(2, math.floor(#word / 3)) then return (" (did you mean '%s'?)"):format(at) end
+  -- two letters of a word of three make another word
+  local most = #word < 4 and not begins and math.min(#word - 1, 1) or math.max(2, math.floor(#word / 3))
+  if best and best <= most then return (" (did you mean '%s'?)"):format(at) end
   return ""
 end
 
@@ -227,12 +229,12 @@ local function checked_named(def, given)
     schema.fail(def.name, "expected one table of named arguments {%s}, got %s", table.concat(names_of(def), "=, ") .. "=",
       schema.describe(given))
   end
-  local o = {}
+  local o, items, last = {}, 0, 0
   for k, v in pairs(given) do
     local spec = def.by_name[k]
     if not spec then
       if type(k) == "number" and def.list then
-        o[k] = v
+        o[k], items, last = v, items + 1, math.max(last, k)
       elseif type(k) == "number" then
         schema.fail(def.name, "argument %d has no name; expected {%s}", k, table.concat(names_of(def), "=, ") .. "=")
       else
@@ -242,6 +244,11 @@ local function checked_named(def, given)
           table.concat(names_of(def), ", "))
       end
     end
+  end
+  if items ~= last then
+    local hole = 1
+    while o[hole] ~= nil do hole = hole + 1 end
+    schema.fail(def.name, "item %d is nil, and there are more behind it", hole)
   end
   for _, spec in ipairs(def.args) do
     local v = given[spec[1]]

@@ -71,6 +71,7 @@ bool lmoho_terminal(void);
 void lmoho_pushscalar(lua_State *L, moho_scalar v, bool complex);              /* a number, or LuaJIT's complex */
 moho_scalar lmoho_toscalar(lua_State *L, int i, const char *who, const char *arg);
 bool lmoho_isscalar(lua_State *L, int i);                                      /* number or complex    */
+bool lmoho_iscomplex(lua_State *L, int i);
 
 /* Each file adds its functions to the `moho.core` table at the top of the stack. */
 void lmoho_open_array(lua_State *L);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include "bind/lmoho_array.h"
 
+static const double TWO53 = 9007199254740992.0; /* whole numbers up to here are doubles */
+
 /* ---- boxes ------------------------------------------------------------------------ */
 
 static const char methods_key;          /* registry: methods table, set by array.lua */
@@ -136,7 +138,7 @@ static void table_shape(lua_State *L, int i, const char *who, moho_shape *s, boo
     if (lua_objlen(L, -1) == 0) break;
     lua_rawgeti(L, -1, 1);
   }
-  if (lua_type(L, -1) == 10) *complex = true;
+  *complex = lmoho_iscomplex(L, -1);
   lua_settop(L, top);
 }
 
@@ -146,6 +148,8 @@ static void fill_from(lua_State *L, int i, const char *who, const moho_shape *s,
     moho_scalar v;
     if (!lmoho_isscalar(L, i)) lmoho_error(L, who, "a table's elements are numbers; got %s", luaL_typename(L, i));
     v = lmoho_toscalar(L, i, who, "element");
+    if (fabs(v.re) >= TWO53 && !complex && lua_type(L, i) != LUA_TNUMBER)
+      lmoho_error(L, who, "a whole number of 2^53 or more, %.0f: values of a table pass as doubles, which would round it", v.re);
     if (v.im != 0 && !complex) lmoho_error(L, who, "a complex number in a table that starts with real ones; give the first as moho.complex(re, 0)");
     *(*p)++ = v.re;
     if (complex) *(*p)++ = v.im;
@@ -155,6 +159,11 @@ static void fill_from(lua_State *L, int i, const char *who, const moho_shape *s,
     lmoho_error(L, who, "a ragged table: axis %d has %d elements first, then %s", axis + 1, (int)s->d[axis],
                 lua_istable(L, i) ? "another number of them" : luaL_typename(L, i));
   luaL_checkstack(L, 3, who);
+  for (int k = 2; k <= 3; k++) {        /* # of a list with a hole may end before it             */
+    lua_rawgeti(L, i, (int)s->d[axis] + k);
+    if (!lua_isnil(L, -1)) lmoho_error(L, who, "element %d on axis %d is nil, and there are more behind it", (int)s->d[axis] + 1, axis + 1);
+    lua_pop(L, 1);
+  }
   for (int64_t k = 0; k < s->d[axis]; k++) {
     lua_rawgeti(L, i, (int)k + 1);
     fill_from(L, lua_gettop(L), who, s, axis + 1, p, complex);
@@ -179,8 +188,11 @@ moho_array *lmoho_fromtable(lua_State *L, int i, const char *who, const char *dt
   if (!dtype || want == t) return *a;
   if (moho_dtype_integer(want)) {
     double *v = moho_array_data(*a);
-    for (int64_t k = 0; k < moho_array_size(*a); k++)
+    const double limit = want == MOHO_I32 ? 0x1p31 : 0x1p63;
+    for (int64_t k = 0; k < moho_array_size(*a); k++) {
       if (v[k] != floor(v[k])) lmoho_error(L, who, "%.17g is not a whole number, for an %s array", v[k], dtype);
+      if (v[k] < -limit || v[k] >= limit) lmoho_error(L, who, "%.17g is beyond the range of an %s array, %s", v[k], dtype, want == MOHO_I32 ? "2^31" : "2^63");
+    }
   }
   moho_array **b = lmoho_newarray(L);
   lmoho_alloc(L, lmoho_cpu(L), want, &s, false, who, b);
@@ -420,6 +432,10 @@ static int array_index(lua_State *L)
     lua_getfield(L, -1, key);
     if (!lua_isnil(L, -1)) return 1;
     lua_pop(L, 1);
+    if (!b->a) {
+      lua_pushfstring(L, "a.%s", key);
+      lmoho_toarray(L, 1, lua_tostring(L, -1), "a");
+    }
     lua_getfield(L, -1, "__missing");                   /* computed properties and did-you-mean, in Lua */
     if (lua_isfunction(L, -1)) {
       lua_pushvalue(L, 1);
@@ -428,7 +444,6 @@ static int array_index(lua_State *L)
       return 1;
     }
   }
-  if (!b->a) lmoho_toarray(L, 1, key, "self");
   return lmoho_error(L, "array", "no field or method '%s'", key);
 }
 

@@ -109,6 +109,7 @@ static int array_reduce(lua_State *L)
   }
   int axis = (int)luaL_checkinteger(L, 3) - 1;
   moho_shape s = { 0 };
+  if (a->shape.n == 0) return lmoho_error(L, who, "argument 'axis': the array has no axes, got %d", axis + 1);
   if (axis < 0 || axis >= a->shape.n) return lmoho_error(L, who, "argument 'axis': expected 1 to %d, got %d", a->shape.n, axis + 1);
   for (int i = 0; i < a->shape.n; i++) if (i != axis) s.d[s.n++] = a->shape.d[i];
   moho_array *r = lmoho_result(L, a->ctx, moho_reduce_dtype(f, a->type), &s, NULL, NULL, who);

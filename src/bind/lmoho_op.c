@@ -92,7 +92,8 @@ static int run_callback(lua_State *L)
   if (lmoho_isarray(L, -1)) {
     moho_array *r = lmoho_toarray(L, -1, "func", "result");
     if (r != y) lmoho_copy(L, r, (moho_array *)y, "func");
-  }
+  } else if (!lua_isnil(L, -1))
+    lmoho_error(L, "func", "the function returned a %s; expected that it fills its second array, or returns one", luaL_typename(L, -1));
   return 0;
 }
 
@@ -578,7 +579,13 @@ static void push_text(lua_State *L, const moho_op *a, size_t (*f)(const moho_op 
   lua_remove(L, -2);
 }
 
-static int op_line(lua_State *L) { push_text(L, lmoho_toop(L, 1, "tostring", "A"), moho_op_line); return 1; }
+static int op_line(lua_State *L)
+{
+  opbox *b = box(L, 1);
+  if (b && !b->op) lua_pushliteral(L, "operator (freed)");
+  else push_text(L, lmoho_toop(L, 1, "tostring", "A"), moho_op_line);
+  return 1;
+}
 static int op_tree(lua_State *L) { push_text(L, lmoho_toop(L, 1, "print", "A"), moho_op_tree); return 1; }
 
 static int property(lua_State *L, moho_op *a, const char *key)
@@ -622,6 +629,10 @@ static int op_index(lua_State *L)
   if (!lua_istable(L, -1)) return 0;
   lua_getfield(L, -1, key);
   if (!lua_isnil(L, -1)) return 1;
+  if (!b->op) {
+    lua_pushfstring(L, "A.%s", key);
+    lmoho_toop(L, 1, lua_tostring(L, -1), "A");
+  }
   lua_getfield(L, -2, "__missing");
   if (!lua_isfunction(L, -1)) return 0;
   lua_pushvalue(L, 1);

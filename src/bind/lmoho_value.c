@@ -175,8 +175,8 @@ int lmoho_complex_ready(lua_State *L)
   return 1;
 }
 
-/* re, im of a complex cdata; false for any other. */
-static bool split(lua_State *L, int i, moho_scalar *v)
+/* re, im of a complex cdata or a 64-bit integer, and which of them it is; false for any other. */
+static bool split(lua_State *L, int i, moho_scalar *v, bool *complex)
 {
   if (lua_type(L, i) != CDATA) return false;
   lua_pushlightuserdata(L, (void *)&split_key);
@@ -185,24 +185,34 @@ static bool split(lua_State *L, int i, moho_scalar *v)
   lua_rawget(L, LUA_REGISTRYINDEX);
   lua_insert(L, -2);
   if (!lua_isfunction(L, -2)) { lua_pop(L, 2); return false; }
-  lua_call(L, 1, 2);
-  bool ok = lua_isnumber(L, -2);
-  if (ok) *v = (moho_scalar){ lua_tonumber(L, -2), lua_tonumber(L, -1) };
-  lua_pop(L, 2);
+  lua_call(L, 1, 3);
+  bool ok = lua_isnumber(L, -3);
+  if (ok) *v = (moho_scalar){ lua_tonumber(L, -3), lua_tonumber(L, -2) };
+  *complex = lua_toboolean(L, -1);
+  lua_pop(L, 3);
   return ok;
 }
 
 bool lmoho_isscalar(lua_State *L, int i)
 {
   moho_scalar v;
-  return lua_type(L, i) == LUA_TNUMBER || split(L, i, &v);
+  bool complex;
+  return lua_type(L, i) == LUA_TNUMBER || split(L, i, &v, &complex);
+}
+
+bool lmoho_iscomplex(lua_State *L, int i)
+{
+  moho_scalar v;
+  bool complex;
+  return split(L, i, &v, &complex) && complex;
 }
 
 moho_scalar lmoho_toscalar(lua_State *L, int i, const char *who, const char *arg)
 {
   moho_scalar v = { 0, 0 };
+  bool complex;
   if (lua_type(L, i) == LUA_TNUMBER) v.re = lua_tonumber(L, i);
-  else if (!split(L, i, &v)) lmoho_error(L, who, "argument '%s': expected a number, got %s", arg, luaL_typename(L, i));
+  else if (!split(L, i, &v, &complex)) lmoho_error(L, who, "argument '%s': expected a number, got %s", arg, luaL_typename(L, i));
   return v;
 }
 
