@@ -42,6 +42,12 @@ describe("wavelets", function()
     local scalar = moho.ones{ shape = { 2 }, device = "cpu" }:slice("1:1"):reshape{}
     message("ricker: argument 't': expected a 1-D array or list, got array f32 () on cpu", moho.ricker, scalar, 25)
     message("ricker: argument 't': expected numbers, got string \"x\" at 3", moho.ricker, { 0, 0.004, "x" }, 25)
+    message("ricker: argument 't': expected numbers, got string \"x\" at 2", moho.ricker, { 0, "x" }, 25)
+    message("ricker: argument 't': expected numbers, got number nan at 2", moho.ricker, { 0, 0 / 0 }, 25)
+    message("ricker: argument 't': expected regular, rising times; value 2 is 0.1, regular from 0 to 0.3 it would be 0.15", moho.ricker, { 0, 0.1, 0.3 }, 25)
+    message("gaussian: argument 't': expected regular, rising times", moho.gaussian, { 0, 0 }, 1)
+    message("klauder: argument 't': expected regular, rising times", moho.klauder, { 0, -1 }, { 5, 20 })
+    assert.are.equal(2001, moho.ricker(moho.linspace{ from = 0, to = 1, n = 1001, dtype = "f32" }, 25).size)
     message("ricker: argument 't': expected a 1-D array or list, got array", moho.ricker,
       moho.zeros{ shape = { 2, 2 } }, 25)
     message("ormsby: argument 'f': expected 4 rising frequencies from 0 on, got {5, 4, 40, 50}", moho.ormsby,
@@ -237,6 +243,11 @@ describe("signal", function()
     end
   end)
   it("refuses bad input", function()
+    local a = moho.ones{ shape = 9, device = "cpu" }
+    message("signal.bandpass: argument 'f': expected a band that begins below 0.5 Hz, the Nyquist frequency of the step dt = 1 s, got {5, 10, 20, 30}; is dt right?",
+      moho.signal.bandpass, { a = a, f = { 5, 10, 20, 30 } })
+    message("begins below 125 Hz", moho.signal.bandpass, { a = a, f = { 125, math.huge }, dt = 0.004 })
+    assert.are.same(a.shape, moho.signal.bandpass{ a = a, f = { 5, 10, 300, 400 }, dt = 0.004 }.shape)       -- a low cut alone
     message("signal.bandpass: argument 'f': expected {f1, f2, f3, f4} or {low, high}, rising from 0 on, got {9, 5}",
       S.bandpass, { a = data, f = { 9, 5 } })
     message("signal.bandpass: missing argument 'a' (the data) or 'dims' (for an operator)", S.bandpass,

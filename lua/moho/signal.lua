@@ -118,7 +118,7 @@ declare{
     { "pad", "integer", min = 0, help = "zeros behind the traces, as many as samples when not given: no wrap-around" },
     dtype_arg, device_arg,
   },
-  returns = "array like a, or operator", errors = "frequencies that do not rise",
+  returns = "array like a, or operator", errors = "frequencies that do not rise, or begin at the Nyquist frequency or above",
   source = "gain |H(f)| = 1 / sqrt((1 + (low/f)^2n) (1 + (f/high)^2n)) for the Butterworth filter, phase zero",
   call = function(o)
     local moho = require "moho"
@@ -131,6 +131,11 @@ declare{
       for i, v in ipairs(f) do words[i] = ("%g"):format(v) end
       schema.fail(name, "argument 'f': expected {f1, f2, f3, f4} or {low, high}, rising from 0 on, got {%s}",
         table.concat(words, ", "))
+    end
+    local most = 0.5 / s.dt
+    if f[1] >= most and f[1] > 0 or #f == 4 and f[2] >= most then
+      schema.fail(name, "argument 'f': expected a band that begins below %g Hz, the Nyquist frequency of the step dt = %g s, got {%s}; is dt right?", most, s.dt,
+        table.concat(f, ", "))
     end
     local F = transform(s, good_size(s.n + (o.pad or s.n)))
     local gain, freq = #f == 4 and trapezoid(f) or butterworth(f, o.order), F:f():totable()
