@@ -4,7 +4,8 @@
 --                           kind = { "half", choices = { "half", "full" } } }
 --
 -- reads --niter=20, --niter 20, --show, --no-show (booleans), --help, --; the type is the default's. A list as default
--- takes numbers or words with commas. What is left over is o[1], o[2], ... A wrong option ends the script with exit code 2.
+-- takes numbers or words with commas. What is left over is o[1], o[2], ... A wrong option ends the script with exit code 2,
+-- and a name that was not declared, o.nitre, is an error.
 local provenance = require "moho.provenance"
 local schema = require "moho.schema"
 
@@ -20,6 +21,7 @@ local function declare(given)
       schema.fail("options", "expected name = { default, \"help\" }, got %s = %s", tostring(name), schema.describe(d))
     end
     local default = d[1]
+    if name == "help" then schema.fail("options", "option 'help': --help lists the options; give it another name") end
     local t = d.type or (d.choices and default == nil and "string") or type(default)
     if t == "nil" then
       schema.fail("options", "option '%s': give a default or a type (number, string, boolean)", name)
@@ -163,7 +165,11 @@ return schema.fn {
     local ok, out = pcall(parse, list, by_flag, args or arg or {})
     if ok and out then
       provenance.parameters(out)
-      return out
+      local names = {}
+      for i, o in ipairs(list) do names[i], names[o.name] = o.name, true end
+      return setmetatable(out, { __index = function(_, key)
+        if type(key) == "string" and not names[key] then schema.fail("options", "no option '%s' was declared%s", key, schema.suggest(key, names)) end
+      end })
     end
     if ok then
       io.write(help(list, script))
