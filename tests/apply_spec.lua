@@ -112,6 +112,7 @@ describe("moho.apply", function()
   fails("argument 'max_bytes': expected one of 'groups' and 'max_bytes', got both", function() moho.apply{ A = K(), x = model(), groups = 2, max_bytes = 1e6 } end)
   fails("argument 'x': Kirchhoff <17×13×91 ← 27×19> f32 cpu", function() moho.apply{ A = K(), x = moho.ones{ shape = { 19, 27 }, device = "cpu" } } end)
   fails("takes f32, the input is f64; use :astype", function() moho.apply{ A = K(), x = model():astype "f64" } end)
+  fails("argument 'checkpoint_seconds': there is no 'checkpoint' file", function() moho.apply{ A = K(), x = model(), checkpoint_seconds = 5 } end)
   fails("cannot be split; it is Kirchhoff operators that can, and products that begin with one or its lift",
     function() moho.apply{ A = moho.identity{ dims = 3, device = "cpu" }, x = moho.ones{ shape = 3, device = "cpu" } } end)
   fails("cannot be split; it is Kirchhoff operators that can", function()

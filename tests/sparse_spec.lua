@@ -556,6 +556,7 @@ describe("misuse names what is wrong", function()
     refused({ "'A'", "A.H * A" }, "lanczos", { A = A })
     refused({ "'A'", "A.H * A" }, "power_iteration", { A = A })
     refused({ "'resume'", "checkpoint" }, "lsqr", { A = A, y = y, resume = true })
+    refused({ "'checkpoint_every'", "no 'checkpoint' file" }, "lsqr", { A = A, y = y, checkpoint_every = 3 })
   end)
 
   it("of inversions", function()

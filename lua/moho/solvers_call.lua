@@ -78,7 +78,10 @@ function M.solve(method, o, renamed)
   for k, v in pairs(renamed or {}) do par[k] = v end
   par.every = show and 1 or o.every
   if par.progress == nil then par.progress = not show and core.terminal() end
-  if o.resume and not o.checkpoint then schema.fail(method, "argument 'resume': there is no 'checkpoint' file to go on from") end
+  for _, name in ipairs{ "checkpoint_every", "resume" } do
+    if o[name] and not o.checkpoint then schema.fail(method, "argument '%s': there is no 'checkpoint' file to keep or to go on from", name) end
+  end
+  par.checkpoint_every = par.checkpoint_every or 10
   local x, info = core.solve(method, o.A, o.y, o.x0, par, monitor_of(o, show))
   if show then show:foot(x, info) end
   return x, info
@@ -103,7 +106,7 @@ M.common = {
   { "max_seconds", "number", default = 0, min = 0, help = "stop after so long (s), seen after each iteration; 0: none" },
   { "check", "boolean", default = false, help = "make sure first that A.H is the adjoint (cg: that A is Hermitian)" },
   { "checkpoint", "string", help = "an HDF5 file for the run's state, written whole or not at all; absent: none is written" },
-  { "checkpoint_every", "integer", default = 10, min = 1, max = max, help = "iterations between; the last one is kept too" },
+  { "checkpoint_every", "integer", min = 1, max = max, help = "iterations between; the last one is kept too; absent: 10" },
   { "resume", "boolean", default = false,
     help = "go on from the checkpoint if it is there: the iterates, to the bit, of a run that was not interrupted. "
       .. "One of other sizes, data, parameters or another A is refused" },
