@@ -354,13 +354,29 @@ static void put(const rows_job *q, int64_t n, const void *x, void *y)
   else f[q->body](n * q->pair, q->alpha, x, q->add, y);
 }
 
+/* n elements from x[0] on, backwards or the same one again. A row that is read backwards is not foreseen well, so meanwhile the next one,
+   `next` bytes away, is asked for from its low end on. */
+static void put_turned(const rows_job *q, int64_t n, const char *x, int64_t next, char *y)
+{
+  static void (*const step[])(int64_t, double, const void *, int64_t, bool, void *) = ALL(put_step);
+  enum { PART = 2048 };
+  moho_dtype t = q->v->t[0];
+  int64_t size = (int64_t)moho_dtype_size(t);
+  const char *low = x + next - (n - 1) * size;
+  for (int64_t i = 0, w; i < n; i += w) {
+    w = n - i < PART / size ? n - i : PART / size;
+    for (int64_t k = i * size; q->step < 0 && k < (i + w) * size; k += 64) __builtin_prefetch(low + k);
+    step[t](w, q->alpha.re, x + i * q->step * size, q->step, q->add, y + i * size);
+  }
+}
+
 /* Elements lo .. hi-1 of rows first .. end-1 in the order of y. */
 static void put_rows(const rows_job *q, int64_t first, int64_t end, int64_t lo, int64_t hi)
 {
-  static void (*const step[])(int64_t, double, const void *, int64_t, bool, void *) = ALL(put_step);
   const moho_nd *v = q->v;
   int last = v->n - 1;
   size_t size = moho_dtype_size(v->t[0]);
+  int64_t next = last > 0 ? v->s[1][last - 1] * (int64_t)size : 0;
   int64_t at[MOHO_MAXDIM] = { 0 }, x = lo * q->step, y = lo, rest = first;
   for (int k = last - 1; k >= 0; k--) {
     at[k] = rest % v->d[k];
@@ -372,7 +388,7 @@ static void put_rows(const rows_job *q, int64_t first, int64_t end, int64_t lo, 
     const char *from = (const char *)v->p[1] + x * (int64_t)size;
     char *to = (char *)v->p[0] + y * (int64_t)size;
     if (q->step == 1) put(q, hi - lo, from, to);
-    else step[v->t[0]](hi - lo, q->alpha.re, from, q->step, q->add, to);
+    else put_turned(q, hi - lo, from, next, to);
     for (int k = last - 1; k >= 0; k--) {
       x += v->s[1][k];
       y += v->s[0][k];
