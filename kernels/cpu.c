@@ -110,6 +110,9 @@ static void cpu_lane_close(void *dev, void *stream) { (void)dev, (void)stream; }
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
+/* How much of a block of that size is huge pages: an end of more than half of one gets a whole one. */
+static size_t huge_pages(size_t bytes) { return bytes >= 2 * (size_t)HUGE_PAGE ? (bytes + HUGE_PAGE / 2) / HUGE_PAGE * HUGE_PAGE : 0; }
+
 static moho_status cpu_alloc(void *dev, size_t bytes, void **p)
 {
   (void)dev;
@@ -121,15 +124,13 @@ static moho_status cpu_alloc(void *dev, size_t bytes, void **p)
       return moho_fail(MOHO_ENOMEM, "out of memory on cpu: needed %.1f GiB (%zu bytes), available %.1f of %.1f GiB",
                        (double)bytes / (1 << 30), bytes, (double)available / (1 << 30), (double)total / (1 << 30));
   }
-  bool huge = bytes >= 2 * (size_t)HUGE_PAGE, whole = bytes >= WHOLE_PAGES;
-  /* pages of its own, so that it can be page-locked */
-  size_t align = huge ? (size_t)HUGE_PAGE : whole ? (size_t)PAGE : (size_t)MOHO_ALIGN;
-  /* an end of more than half a huge page gets a whole one */
-  size_t wished = huge ? (bytes + HUGE_PAGE / 2) / HUGE_PAGE * HUGE_PAGE : 0, size = whole ? (bytes + PAGE - 1) / PAGE * PAGE : bytes ? bytes : 1;
+  bool whole = bytes >= WHOLE_PAGES;    /* pages of its own, so that it can be page-locked */
+  size_t wished = huge_pages(bytes), size = whole ? (bytes + PAGE - 1) / PAGE * PAGE : bytes ? bytes : 1;
+  size_t align = wished ? (size_t)HUGE_PAGE : whole ? (size_t)PAGE : (size_t)MOHO_ALIGN;
   if (bytes > PTRDIFF_MAX || posix_memalign(&q, align, size > wished ? size : wished))
     return moho_fail(MOHO_ENOMEM, "out of memory on cpu: needed %.1f MiB (%zu bytes)", (double)bytes / (1 << 20), bytes);
   /* only a wish: where the system grants it, fresh memory costs a hundredth of the page faults */
-  if (huge) madvise(q, wished, MADV_HUGEPAGE);
+  if (wished) madvise(q, wished, MADV_HUGEPAGE);
   *p = q;
   return MOHO_OK;
 }
@@ -177,6 +178,15 @@ static moho_status cpu_zero(void *dev, void *stream, void *p, size_t bytes)
     memset((char *)p + from, 0, bytes - from < part ? bytes - from : part);
   }
   return MOHO_OK;
+}
+
+/* A page that was given back reads as zeros, all of them the same page of the system's, until something is written to it. 12 MB: 0.03 ms and
+   0.21 to read them, cleared 0.17 and 0.18; but the first who writes takes 0.7 ms instead of 0.2. */
+static moho_status cpu_blank(void *dev, void *stream, void *p, size_t bytes)
+{
+  size_t whole = huge_pages(bytes);
+  if (!whole || madvise(p, whole, MADV_DONTNEED)) return cpu_zero(dev, stream, p, bytes);
+  return bytes > whole ? cpu_zero(dev, stream, (char *)p + whole, bytes - whole) : MOHO_OK;
 }
 
 static moho_status cpu_copy(void *dev, void *stream, void *dst, const void *src, size_t bytes)
@@ -231,7 +241,7 @@ const moho_backend moho_cpu_backend = {
   .count = cpu_count, .describe = cpu_describe, .open = cpu_open, .close = cpu_close,
   .lane_open = cpu_lane_open, .lane_close = cpu_lane_close,
   .alloc = cpu_alloc, .release = cpu_release, .free_mem = cpu_free_mem,
-  .zero = cpu_zero, .put = cpu_put, .get = cpu_get, .copy = cpu_copy, .sync = cpu_sync,
+  .zero = cpu_zero, .blank = cpu_blank, .put = cpu_put, .get = cpu_get, .copy = cpu_copy, .sync = cpu_sync,
   .mark = cpu_mark, .follow = cpu_follow, .unmark = cpu_unmark, .between = cpu_between,
   .k = &cpu_kernels,
 };

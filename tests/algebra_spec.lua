@@ -136,6 +136,28 @@ describe("sums", function()
 end)
 
 describe("stacks", function()
+  it("of empty blocks first, last, alone and in between", function()
+    for _, t in ipairs(dtypes) do
+      local A, C, x, z = matrix(5, 7, t, 1), matrix(5, 3, t, 2), vector(7, t), vector(3, t)
+      local Z, R, y = moho.zero{ dims = { 4 }, dimsd = { 5 }, dtype = t }, moho.zero{ dims = { 5 }, dimsd = { 4 }, dtype = t }, vector(5, t)
+      local w, was = vector(4, t, 3), vector(5, t, 4)
+      local function gives(want, S, v)
+        local out = moho.ones{ shape = want.size, dtype = t }
+        S:apply(v, out)                                                       -- what was there is not added to
+        close(want, out, t)
+        S:apply(v, out, 2, true)
+        close(want * 3, out, t)
+      end
+      gives(A * x, moho.hstack{ Z, A }, concat(w, x))
+      gives(A * x, moho.hstack{ A, Z }, concat(x, w))
+      gives(A * x + C * z, moho.hstack{ Z, Z, A, Z, C }, concat(w, w, x, w, z))
+      gives(A * x, moho.hstack{ R.H, A }, concat(w, x))
+      gives(was * 0, moho.hstack{ Z, R.H }, concat(w, w))
+      gives(A.H * y, moho.vstack{ moho.zero{ dims = { 7 }, dimsd = { 4 }, dtype = t }, A }.H, concat(w, y))
+      close(concat(was * 0, A * x), moho.vstack{ moho.zero{ dims = { 7 }, dimsd = { 5 }, dtype = t }, A } * x, t)
+    end
+  end)
+
   it("agree with their parts", function()
     for _, t in ipairs(dtypes) do
       local A, B, C = matrix(5, 7, t, 1), matrix(2, 7, t, 2), matrix(5, 3, t, 3)
@@ -206,6 +228,28 @@ describe("application", function()
       assert.equal(15, math.floor(y:slice(":, 1::2"):norm() ^ 2 + 0.5))
       D:apply(x, y:slice(":, 2::2"), 2, true)
       close(y:slice(":, 2::2"), want * 3, t)
+    end
+  end)
+
+  it("clears large results and parts of them, and nothing beside them", function()
+    for _, t in ipairs(dtypes) do
+      local n = 1531 * 1021                                                   -- 6 MB and more, no whole number of huge pages
+      local Z, x = moho.zero{ dims = { 3 }, dimsd = { 1531, 1021 }, dtype = t }, vector(3, t)
+      local y = moho.ones{ shape = { 1531, 1021 }, dtype = t }
+      Z:apply(x, y)
+      assert.equal(0, y:norm())
+      y:fill(1)
+      assert.equal(n, math.floor(y:norm() ^ 2 + 0.5))                         -- it can be written to again
+      Z:apply(x, y, 1, true)
+      assert.equal(n, math.floor(y:norm() ^ 2 + 0.5))
+      local all = moho.ones{ shape = { 1600, 1021 }, dtype = t }
+      Z:apply(x, all:slice("1:1531, :"))
+      assert.equal(69 * 1021, math.floor(all:norm() ^ 2 + 0.5))
+      assert.equal(0, all:slice("1:1531, :"):norm())
+      all:fill(1)
+      Z:apply(x, all:slice("70:1600, :"))
+      assert.equal(69 * 1021, math.floor(all:slice("1:69, :"):norm() ^ 2 + 0.5))
+      assert.equal(0, all:slice("70:1600, :"):norm())
     end
   end)
 

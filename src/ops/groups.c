@@ -455,6 +455,14 @@ static void parts(const moho_op *a, moho_dir dir, place *at, const moho_array *x
   if (at->cut_out) at->out += moho_shape_size(so);
 }
 
+static bool empty(const moho_op *a)
+{
+  const moho_op *only = a;
+  moho_dir dir;
+  moho_op_is_adjoint(a, &only, &dir);
+  return only->cls == &moho_op_zero_class;
+}
+
 /* The same after a failure, which is what is told. */
 static __attribute__((noinline)) moho_status abandon(run *r, moho_status st, moho_array *y)
 {
@@ -497,10 +505,13 @@ moho_status moho_groups_apply(const moho_groups *g, moho_lane *on, moho_dir dir,
     g->run->on = on, g->run->alpha = alpha, g->run->add = add;
     return lifted(g->run, x, &whole);
   }
+  bool fresh = !add && !at.cut_out;      /* a sum that nothing is in yet: empty blocks put nothing there, either */
   for (int i = 0; i < g->n; i++) {
     moho_array in, out;
     parts(g->op[i], dir, &at, x, y, &in, &out);
-    MOHO_TRY(named(g, i, moho_op_apply_in(g->op[i], on, dir, alpha, add || (!at.cut_out && i > 0), &in, &out)));
+    if (fresh && i < g->n - 1 && empty(g->op[i])) continue;
+    MOHO_TRY(named(g, i, moho_op_apply_in(g->op[i], on, dir, alpha, add || (!at.cut_out && !fresh), &in, &out)));
+    fresh = false;
   }
   return MOHO_OK;
 }

@@ -64,3 +64,13 @@ moho_status moho_leaf_zero(moho_lane *on, moho_array *y)
   moho_nd_make(&nd, 1, v);
   return y->ctx->be->k->vec->fill(on, &nd, (moho_scalar){ 0, 0 });
 }
+
+moho_status moho_leaf_blank(moho_lane *on, moho_array *y)
+{
+  const moho_block *b = y->block;
+  const moho_backend *be = y->ctx->be;
+  size_t bytes = (size_t)moho_array_size(y) * moho_dtype_size(y->type);
+  bool all = moho_array_contiguous(y) && y->offset == 0 && bytes + MOHO_ALIGN > b->bytes;
+  if (!be->blank || !all || b->wrapped || b->pinned) return moho_leaf_zero(on, y);
+  return be->blank(y->ctx->dev, on->stream, b->p, b->bytes);
+}

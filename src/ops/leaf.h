@@ -17,4 +17,6 @@ moho_status moho_leaf_real(const moho_op *op, const char *arg, const moho_array 
 moho_status moho_leaf_array(const moho_op *op, const char *arg, const moho_array *a, moho_array **own);
 /* y = 0, whatever was there, in the order of the lane. */
 moho_status moho_leaf_zero(moho_lane *on, moho_array *y);
+/* The same of what is read next rather than written. */
+moho_status moho_leaf_blank(moho_lane *on, moho_array *y);
 #endif

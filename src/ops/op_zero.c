@@ -21,7 +21,7 @@ static moho_status zero_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sca
                               const moho_array *x, moho_array *y)
 {
   (void)op, (void)dir, (void)alpha, (void)x;
-  return add ? MOHO_OK : moho_leaf_zero(on, y);
+  return add ? MOHO_OK : moho_leaf_blank(on, y);
 }
 
 static const moho_param zero_params[] = {
