@@ -139,7 +139,7 @@ static moho_status describe(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   k->slots = omp_get_num_procs() > moho_threads(0) ? omp_get_num_procs() : moho_threads(0);
   size_t side = (size_t)k->nside;
   k->vel = copy(d->vel, (size_t)d->nvel * sizeof *d->vel);
-  k->pos[0] = malloc((side * 3 + 8) * sizeof(double));
+  k->pos[0] = calloc(side * 3 + KIR_LANES, sizeof(double));
   k->cell[0] = malloc((side * 2 + 8) * sizeof(double));
   if (!k->vel || !k->pos[0] || !k->cell[0]) return moho_fail(MOHO_ENOMEM, "out of memory for %zu positions", side);
   for (int i = 0; i < 3; i++) {
@@ -233,10 +233,13 @@ static moho_status make_tables(moho_ctx *c, moho_kirchhoff *k)
 
 /* ---- coarse tables --------------------------------------------------------------------------- */
 
-static size_t coarse_bytes(const moho_kirchhoff *k)
+static size_t nodes_bytes(const moho_kirchhoff *k)
 {
   return (size_t)(1 + k->parts) * (size_t)k->nnode * (size_t)k->nside * moho_dtype_size(k->type);
 }
+
+/* With a vector's worth behind the last. */
+static size_t coarse_bytes(const moho_kirchhoff *k) { return nodes_bytes(k) + KIR_LANES * moho_dtype_size(k->type); }
 
 /* The steps of the angles' taper by cosines, for legs near positions; the factor of amplitudes, for the vectors. */
 static moho_status prepare_legs(moho_kirchhoff *k)
@@ -265,10 +268,11 @@ static moho_status make_coarse(moho_ctx *c, moho_kirchhoff *k, const moho_kirchh
   if (moho_block_new(c, k->table_bytes, &k->memory))
     return moho_fail_more(MOHO_ENOMEM, "coarse travel times of %" PRId64 " positions at %" PRId64 " nodes take %.1f MiB",
                           k->nside, k->nnode, (double)k->table_bytes / (1 << 20));
-  const size_t one = k->table_bytes / (size_t)(1 + k->parts);
+  const size_t all = nodes_bytes(k), one = all / (size_t)(1 + k->parts);
   k->slow = k->memory->p;
   for (int i = 0; i < k->parts; i++) k->leg[i] = (char *)k->memory->p + (size_t)(i + 1) * one;
-  memcpy(k->memory->p, d->nodes.tables, k->table_bytes);
+  memcpy(k->memory->p, d->nodes.tables, all);
+  memset((char *)k->memory->p + all, 0, k->table_bytes - all);
   return MOHO_OK;
 }
 
@@ -339,16 +343,29 @@ static moho_status cpu_kirchhoff_part(const moho_kirchhoff *whole, int64_t ntrac
 static size_t cpu_kirchhoff_bytes(const moho_kirchhoff *k) { return k->table_bytes; }
 static int64_t cpu_kirchhoff_ld(const moho_kirchhoff *k) { return k->ld; }
 
-/* Work: the packed image of the forward, then a slot for each thread. */
+static size_t cpu_kirchhoff_room_bytes(const moho_kirchhoff *k)
+{
+  size_t rows;
+  k->isa->room(k, &rows);
+  return rows;
+}
+
+/* Work: the packed image of the forward, what its threads share, then a slot for each thread. */
 static size_t image_bytes(const moho_kirchhoff *k, moho_dir dir)
 {
   size_t n = (size_t)k->npatch * (size_t)k->lanes * moho_dtype_size(k->type);
   return dir == MOHO_FWD ? (n + MOHO_ALIGN - 1) / MOHO_ALIGN * MOHO_ALIGN : 0;
 }
 
+static size_t share_bytes(const moho_kirchhoff *k)
+{
+  size_t rows;
+  return k->isa->room(k, &rows);
+}
+
 static size_t cpu_kirchhoff_work(const moho_kirchhoff *k, moho_dir dir)
 {
-  return image_bytes(k, dir) + (size_t)k->slots * k->isa->work(k, dir, k->type == MOHO_F64);
+  return image_bytes(k, dir) + (dir == MOHO_FWD ? share_bytes(k) : 0) + (size_t)k->slots * k->isa->work(k, dir, k->type == MOHO_F64);
 }
 
 static int team(const moho_kirchhoff *k)
@@ -362,9 +379,9 @@ static moho_status cpu_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on,
                                          int64_t shift, void *y, int64_t ldy, void *work)
 {
   (void)on;
-  char *slots = (char *)work + image_bytes(k, MOHO_FWD);
+  char *share = (char *)work + image_bytes(k, MOHO_FWD), *slots = share + share_bytes(k);
   size_t slot = k->isa->work(k, MOHO_FWD, k->type == MOHO_F64);
-  if (k->type == MOHO_F32) k->isa->forward(k, m, alpha, add, shift, y, ldy, work, slots, slot, team(k));
+  if (k->type == MOHO_F32) k->isa->forward(k, m, alpha, add, shift, y, ldy, work, share, slots, slot, team(k));
   else k->isa->forward64(k, m, alpha, add, shift, y, ldy, work, slots, slot, team(k));
   return unless_stopped();
 }
@@ -427,6 +444,7 @@ const struct moho_kirchhoff_kernels moho_cpu_kirchhoff = {
     .predict = cpu_kirchhoff_predict,
     .free = cpu_kirchhoff_free,
     .table_bytes = cpu_kirchhoff_bytes,
+    .room_bytes = cpu_kirchhoff_room_bytes,
     .ld = cpu_kirchhoff_ld,
     .work = cpu_kirchhoff_work,
     .forward = cpu_kirchhoff_forward,

@@ -10,6 +10,8 @@ typedef struct adjoint_work {
   kir_geo *geo;
   kir_mesh *mesh;                       /* with coarse tables                             */
   uint8_t *lit;                         /* receivers that have weights in the tile        */
+  int32_t *sides;                       /* with coarse tables: the tile's sides with weights, and their lots */
+  kir_lot *lots;
 } adjoint_work;
 
 static adjoint_work adjoint_scratch(const moho_kirchhoff *k, char **work)
@@ -19,6 +21,9 @@ static adjoint_work adjoint_scratch(const moho_kirchhoff *k, char **work)
   w.mesh = (kir_mesh *)take(work, k->step ? KIR_TILE * sizeof *w.mesh : 0);
   w.r = k->stored ? k->rows : own_rows(k, KIR_TILE * k->nside, work);
   if (k->parts) w.lit = (uint8_t *)take(work, (size_t)k->nr);
+  const size_t sides = k->step && k->parts ? (size_t)k->nside : 0;
+  w.sides = (int32_t *)take(work, sides * sizeof *w.sides);
+  w.lots = (kir_lot *)take(work, (sides + L - 1) / L * sizeof *w.lots);
   return w;
 }
 
@@ -327,18 +332,36 @@ static void sum_tile(tile_sum *q)
   }
 }
 
-/* Of all sides; times only of those with weights. */
+/* The first side from `from` on that is not a source without traces, as a part of a survey has many. */
+static int64_t next_side(const moho_kirchhoff *k, int64_t from)
+{
+  while (from < k->roff && k->first[from] == k->first[from + 1]) from++;
+  return from;
+}
+
+/* Rows of all sides; with coarse tables, of those that have weights in some patch of the tile. */
 static void make_rows(const tile_sum *q)
 {
   const moho_kirchhoff *k = q->k;
   const adjoint_work *w = q->w;
-  for (int64_t side = 0; side < k->nside; side++) {
-    bool lit = false;
-    for (int j = 0; j < q->n; j++)
-      lit |= fresh_weights(k, &w->geo[j], &w->mesh[j], q->patch + j, side, &w->r, j * k->nside + side);
-    for (int j = 0; j < q->n && lit; j++)
-      fresh_times(k, &w->geo[j], &w->mesh[j], q->patch + j, side, &w->r, j * k->nside + side);
+  kir_lot all;
+  int64_t n = 0;
+  for (int64_t i = next_side(k, 0); i < k->nside; i = next_side(k, i + L)) {
+    unsigned lit = 0;
+    sides_from(k, i, &all);
+    if (!k->step || !k->parts) {
+      for (int j = 0; j < q->n; j++) fresh_rows(k, &w->geo[j], &w->mesh[j], q->patch + j, &all, &w->r, j * k->nside);
+      continue;
+    }
+    for (int j = 0; j < q->n; j++) lit |= by_vectors(k, q->patch + j) ? lit_sides(k, &w->geo[j], &w->mesh[j], &all) : every;
+    for (int l = 0; l < all.n; l++) {
+      if (lit >> l & 1) w->sides[n++] = all.side[l];
+      for (int j = 0; j < q->n; j++) w->r.lit[j * k->nside + all.side[l]] = 0;
+    }
   }
+  const int64_t lots = make_lots(w->sides, n, true, w->lots);
+  for (int j = 0; j < q->n; j++)
+    for (int64_t i = 0; i < lots; i++) fresh_rows(k, &w->geo[j], &w->mesh[j], q->patch + j, &w->lots[i], &w->r, j * k->nside);
 }
 
 static void adjoint(const moho_kirchhoff *k, const float *d, double alpha, bool add, float *m, char *work, size_t slot,

@@ -59,12 +59,20 @@ static size_t work(const moho_kirchhoff *k, moho_dir dir, bool wide)
   return (size_t)(end - (char *)NULL);
 }
 
+static size_t room(const moho_kirchhoff *k, size_t *rows)
+{
+  char *end = NULL;
+  *rows = k->stored || k->type != MOHO_F32 ? 0 : forward_share(k, &end).bytes;
+  return (size_t)(end - (char *)NULL);
+}
+
 const kir_isa KIR_TABLE = {
     .name = KIR_NAME,
     .lanes = L,
     .times = times,
     .row = make_row,
     .work = work,
+    .room = room,
     .forward = forward,
     .adjoint = adjoint,
     .forward64 = forward64,

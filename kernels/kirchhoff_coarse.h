@@ -2,7 +2,7 @@
    kirchhoff_body.h.
 
    A patch has few nodes around it, the same for all sides, so a row is a sum over them: a node's value for the side times
-   a vector of its parts in the points. The nodes of all sides lie side by side. */
+   its parts in the points. The values of a node for all sides lie side by side. */
 
 static int64_t node_at(const moho_kirchhoff *k, int axis, int64_t j)
 {
@@ -32,7 +32,7 @@ static int hats(const moho_kirchhoff *k, int axis, int64_t corner, vf q, int64_t
   return n;
 }
 
-/* Of moho_kir_geo what a row needs, the same bits: it is asked for by each batch of traces. */
+/* Of moho_kir_geo what a row needs, the same bits: the forward has no use for more. */
 static void frame(const moho_kirchhoff *k, int64_t patch, kir_geo *g)
 {
   for (int i = 0; i < 3; i++) {
@@ -75,99 +75,158 @@ static inline vf distance_at(const moho_kirchhoff *k, const kir_geo *g, int64_t 
   return f_sqrt(square);
 }
 
-
-static inline vf far_from(const moho_kirchhoff *k, const kir_geo *g, int64_t side)
+/* sqrt(2/v) and straight spreading, from the distances. */
+static inline vf amplitude_at(const moho_kirchhoff *k, vf scale, vf far)
 {
-  return distance_at(k, g, side, f_load(g->fy), f_load(g->fx), f_load(g->fz));
+  if (!k->dynamic) return f_all(1);
+  if (k->own_amp) return scale;
+  const vf root = f_rsqrt(far + f_all((float)k->eps)), amp = scale * root;
+  return k->three ? amp * root : amp;
 }
 
 #include "kirchhoff_near.h"
 
-/* Of tables that a row takes at once; of four nodes, which most patches have, without a loop. */
-static inline __attribute__((always_inline)) void at_points(const kir_mesh *m, const float *const *table, int tables, int64_t side, vf *sum)
+/* Rows of L sides are made together, a side a lane, point after point: neither the smallest time of a row nor the largest is then a sum over lanes. They are
+   transposed as they are stored. */
+
+/* One number of a lot's sides. */
+static inline vf of_sides(const float *table, const kir_lot *s)
 {
-  const int64_t *node = m->node;
-  for (int t = 0; t < tables; t++) sum[t] = f_load(m->w[0]) * f_all(table[t][node[0] + side]);
+  vf v;
+  if (s->run) return f_load(table + s->side[0]);
+  for (int l = 0; l < L; l++) v[l] = table[s->side[l]];
+  return v;
+}
+
+/* Where they are along an axis, from a point on. */
+static inline vf place_of(const moho_kirchhoff *k, int axis, const kir_lot *s, double from)
+{
+  vf v;
+  if (s->run) return f_from(k->pos[axis] + s->side[0], from);
+  for (int l = 0; l < L; l++) v[l] = (float)(k->pos[axis][s->side[l]] - from);
+  return v;
+}
+
+/* A table at the patch's points; of four nodes, which most patches have, without a loop. */
+static inline __attribute__((always_inline)) void at_points(const kir_mesh *m, const float *table, const kir_lot *s, vf to[L])
+{
   if (m->n == 4) {
-#pragma GCC unroll 3
-    for (int i = 1; i < 4; i++)
-      for (int t = 0; t < tables; t++) sum[t] = f_fma(f_load(m->w[i]), f_all(table[t][node[i] + side]), sum[t]);
-  } else {
-    for (int i = 1; i < m->n; i++)
-      for (int t = 0; t < tables; t++) sum[t] = f_fma(f_load(m->w[i]), f_all(table[t][node[i] + side]), sum[t]);
+    const vf a = of_sides(table + m->node[0], s), b = of_sides(table + m->node[1], s), c = of_sides(table + m->node[2], s),
+             d = of_sides(table + m->node[3], s);
+#pragma GCC unroll 16
+    for (int p = 0; p < L; p++)
+      to[p] = f_fma(f_all(m->w[3][p]), d, f_fma(f_all(m->w[2][p]), c, f_fma(f_all(m->w[1][p]), b, f_all(m->w[0][p]) * a)));
+    return;
+  }
+  vf v = of_sides(table + m->node[0], s);
+  for (int p = 0; p < L; p++) to[p] = f_all(m->w[0][p]) * v;
+  for (int i = 1; i < m->n; i++) {
+    v = of_sides(table + m->node[i], s);
+    for (int p = 0; p < L; p++) to[p] = f_fma(f_all(m->w[i][p]), v, to[p]);
   }
 }
 
-/* Whether some point of the patch may be near the side. */
-static inline bool near_patch(const moho_kirchhoff *k, const kir_geo *g, int64_t side)
+static inline __attribute__((always_inline)) void store_rows(float *to, const kir_lot *s, vf v[L])
 {
-  if (k->own_amp) return false;
-  for (int i = 2; i >= 0; i--) {
-    const double reach = (double)(KIR_NEAR * k->step) * k->d[i], lo = g->box.lo[i] - k->pos[i][side];
-    if (lo > reach || lo + (double)(g->n[i] - 1) * k->d[i] < -reach) return false;
-  }
-  return true;
+  f_transpose(v);
+#pragma GCC unroll 16
+  for (int l = 0; l < L; l++)
+    if (l < s->n) f_store(to + s->row[l] * L, v[l]);
 }
 
-static inline void coarse_times(const moho_kirchhoff *k, const kir_mesh *m, vf far, int64_t side, const kir_rows *r, int64_t at);
-
-/* The legs' weights of row `at`, and its times if there are any; gives whether. */
-static inline __attribute__((always_inline)) bool weights_of(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int parts, int64_t patch,
-                                                             int64_t side, const kir_rows *r, int64_t at)
+/* Sides that some point of the patch may be near to. */
+static inline unsigned near_sides(const moho_kirchhoff *k, const kir_geo *g, const kir_lot *s)
 {
-  const float *const table[3] = {k->leg[0], k->leg[1], k->leg[2]};
-  vf w[3], any;
+  unsigned near = every;
+  if (k->own_amp) return 0;
+  for (int i = 2; i >= (k->three ? 0 : 1) && near; i--) {
+    const float reach = (float)((double)(KIR_NEAR * k->step) * k->d[i] * (1 + 1e-5)), wide = (float)((double)(g->n[i] - 1) * k->d[i]);
+    const vf at = place_of(k, i, s, g->box.lo[i]);
+    near &= ~(f_less(at, f_all(-reach)) | f_less(f_all(wide + reach), at));
+  }
+  return near;
+}
+
+/* Sides whose legs have weight at some node of the patch, or may have some near their position. */
+static unsigned lit_sides(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, const kir_lot *s)
+{
   /* the first number is 0 only where all are: the cosine of half an angle under its taper, if no ray comes straight from below */
-  const bool near = near_patch(k, g, side), all = near || k->own_amp || !(k->angle.on && k->angle.max < 3);
-  at_points(m, table, 1, side, w);
-  r->lit[at] = all || f_less(f_all(0), w[0]) != 0;
-  if (r->lit[at] && parts > 1) at_points(m, table + 1, parts - 1, side, w + 1);
-  if (near) near_legs(k, g, patch, side, w);
-  if (all) {
-    any = f_max(w[0], -w[0]);
-    for (int i = 1; i < parts; i++) any = f_max(any, f_max(w[i], -w[i]));
-    r->lit[at] = f_less(f_all(0), any) != 0;
-  }
-  if (!r->lit[at]) {
-    for (int i = 0; i < parts; i++) f_store((float *)r->w[i] + at * L, (vf){0});
-    return false;
-  }
-  const vf far = far_from(k, g, side);
-  vf amp = f_all(1);
-  if (k->dynamic) {
-    amp = f_load(m->scale);
-    if (!k->own_amp) {
-      const vf root = f_rsqrt(far + f_all((float)k->eps));
-      amp = amp * root;
-      if (parts == 3) amp = amp * root;
+  const int parts = !k->own_amp && k->angle.on && k->angle.max < 3 ? 1 : k->parts;
+  vf most = {0};
+  for (int t = 0; t < parts; t++)
+    for (int i = 0; i < m->n; i++) {
+      const vf v = of_sides((const float *)k->leg[t] + m->node[i], s);
+      most = f_max(most, f_max(v, -v));
     }
+  return (f_less(f_all(0), most) | near_sides(k, g, s)) & ((1u << s->n) - 1);
+}
+
+/* The times of a lot at a patch whose points all have some that fit the usual unit; far: the straight distances. */
+static inline __attribute__((always_inline)) void coarse_times(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, const kir_lot *s,
+                                                               const kir_rows *r, int64_t at, vf far[L])
+{
+  const vf x = place_of(k, 1, s, g->box.lo[1]), z = place_of(k, 2, s, g->box.lo[2]), y = k->three ? place_of(k, 0, s, g->box.lo[0]) : x;
+  const vf per = f_all(m->per), half = f_all(m->half);
+  vf t[L], low, high;
+  at_points(m, k->slow, s, t);
+#pragma GCC unroll 16
+  for (int p = 0; p < L; p++) {
+    const vf dx = f_all(g->fx[p]) - x, dz = f_all(g->fz[p]) - z;
+    vf square = f_fma(dx, dx, dz * dz);
+    if (k->three) {
+      const vf dy = f_all(g->fy[p]) - y;
+      square = f_fma(dy, dy, square);
+    }
+    far[p] = f_sqrt(square);
+    t[p] = t[p] * far[p] * per - half;
+    low = p ? f_min(low, t[p]) : t[p], high = p ? f_max(high, t[p]) : t[p];
   }
-  for (int i = 0; i < parts; i++) f_store((float *)r->w[i] + at * L, w[i] * amp);
-  coarse_times(k, m, far, side, r, at);
-  return true;
+  const vi base = f_floor(low);
+  const vf from = i_float(base), unit = f_all(0x1p23f);
+#pragma GCC unroll 16
+  for (int p = 0; p < L; p++) t[p] = (vf)f_whole((t[p] - from) * unit);
+  const vi height = f_whole((high - from) * unit) >> KIR_FRAC;
+  store_rows((float *)r->rel + at * L, s, t);
+  for (int l = 0; l < s->n; l++) {
+    r->base[at + s->row[l]] = base[l], r->height[at + s->row[l]] = height[l];
+    if (r->ok) r->ok[at + s->row[l]] = (uint16_t)every;
+  }
 }
 
-static bool coarse_weights(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side, const kir_rows *r,
-                           int64_t at)
+/* The legs' weights of a lot, of which those of `lit` have some. */
+static inline __attribute__((always_inline)) void coarse_weights(const moho_kirchhoff *k, int parts, const kir_geo *g, const kir_mesh *m, int64_t patch,
+                                                                 const kir_lot *s, unsigned lit, const kir_rows *r, int64_t at, vf far[L])
 {
-  if (k->parts == 1) return weights_of(k, g, m, 1, patch, side, r, at);
-  if (k->parts == 2) return weights_of(k, g, m, 2, patch, side, r, at);
-  return weights_of(k, g, m, 3, patch, side, r, at);
+  for (int l = 0; l < s->n; l++) r->lit[at + s->row[l]] = lit >> l & 1;
+  if (!lit) {
+    for (int i = 0; i < parts; i++)
+      for (int l = 0; l < s->n; l++) f_store((float *)r->w[i] + (at + s->row[l]) * L, (vf){0});
+    return;
+  }
+#pragma GCC unroll 16
+  for (int p = 0; p < L; p++) far[p] = amplitude_at(k, f_all(m->scale[p]), far[p]);
+  for (int i = 0; i < parts; i++) {
+    vf w[L];
+    at_points(m, k->leg[i], s, w);
+#pragma GCC unroll 16
+    for (int p = 0; p < L; p++) w[p] *= far[p];
+    store_rows((float *)r->w[i] + at * L, s, w);
+  }
+  for (unsigned near = near_sides(k, g, s) & lit; near; near &= near - 1) {
+    const int l = __builtin_ctz(near);
+    near_row(k, g, m, patch, s->side[l], r, at + s->row[l]);
+  }
 }
 
-/* The times of row `at` of a patch whose points all have some that fit the usual unit. */
-static inline void coarse_times(const moho_kirchhoff *k, const kir_mesh *m, vf far, int64_t side, const kir_rows *r, int64_t at)
+/* Rows at + s->row of a patch whose points all have times that fit the usual unit. */
+static void coarse_rows(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, const kir_lot *s, const kir_rows *r, int64_t at)
 {
-  const float *const table[1] = {k->slow};
-  vf t;
-  at_points(m, table, 1, side, &t);
-  t = t * far * f_all(m->per) - f_all(m->half);
-  float base = floorf(f_lowest(t));
-  vu rel = (vu)f_whole((t - f_all(base)) * f_all(0x1p23f));
-  u_store((uint32_t *)r->rel + at * L, rel);
-  r->base[at] = (int32_t)base;
-  r->height[at] = (int32_t)(u_highest(rel) >> KIR_FRAC);
-  if (r->ok) r->ok[at] = (uint16_t)every;
+  vf far[L];
+  const unsigned lit = k->parts ? lit_sides(k, g, m, s) : 0;
+  coarse_times(k, g, m, s, r, at, far);
+  if (k->parts == 1) coarse_weights(k, 1, g, m, patch, s, lit, r, at, far);
+  if (k->parts == 2) coarse_weights(k, 2, g, m, patch, s, lit, r, at, far);
+  if (k->parts == 3) coarse_weights(k, 3, g, m, patch, s, lit, r, at, far);
 }
 
 /* ---- the same in double: other patches, double operators, and what the plan is decided by ------------ */

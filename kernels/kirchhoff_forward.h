@@ -7,7 +7,7 @@
    then transposed and added to the traces. */
 
 typedef struct forward_work {
-  kir_rows r;                           /* of the tile, when tables are not kept: KIR_TILE x (L receivers, L sources) */
+  kir_rows r;                           /* stored, or the room's                           */
   kir_geo *geo;
   kir_mesh *mesh;                       /* with coarse tables                              */
   uint32_t *v;                          /* [point][lane]: the traces' part of the time, from their own start */
@@ -16,16 +16,19 @@ typedef struct forward_work {
   float *x, *w;                         /* the model; [point][lane] weights of a source's apertures */
   float *leg[3], *value; /* [point][lane]: the lanes' part of the legs' weights; the model under all weights */
   uint16_t *ok;                         /* [point]: usable lanes                           */
-  float *window, *y;                    /* [row][lane]; traces, L for each source and one for what belongs nowhere */
+  float *window, *y;                    /* [row][lane]; traces of a batch, L for each source: the room's, when rows are made */
+  float *nowhere;                       /* a trace for what belongs to none                */
   int64_t ldy;
 } forward_work;
+
+static int64_t row_of_sums(const moho_kirchhoff *k) { return (k->nt + 2 * KIR_PAD + 31) / 32 * 32 + 16; }
 
 static forward_work forward_scratch(const moho_kirchhoff *k, char **work)
 {
   forward_work w;
   const size_t points = KIR_TILE * L;
   w.geo = (kir_geo *)take(work, KIR_TILE * sizeof *w.geo);
-  w.mesh = (kir_mesh *)take(work, k->step ? KIR_TILE * sizeof *w.mesh : 0);
+  w.mesh = (kir_mesh *)take(work, k->step ? sizeof *w.mesh : 0);
   w.v = (uint32_t *)take(work, points * L * 4);
   w.vmin = (uint32_t *)take(work, points * 4);
   w.vmax = (uint32_t *)take(work, points * 4);
@@ -38,10 +41,46 @@ static forward_work forward_scratch(const moho_kirchhoff *k, char **work)
   for (int i = 0; i < k->parts; i++) w.leg[i] = (float *)take(work, points * L * 4);
   w.value = k->parts || k->aperture ? (float *)take(work, points * L * 4) : NULL;
   w.window = (float *)take(work, (size_t)(KIR_WINDOW + 2 * L) * L * 4);
-  w.ldy = (k->nt + 2 * KIR_PAD + 31) / 32 * 32 + 16;
-  w.y = (float *)take(work, (size_t)(KIR_BATCH * L + 1) * (size_t)w.ldy * 4);
-  w.r = k->stored ? k->rows : own_rows(k, KIR_TILE * 2 * L, work);
+  w.ldy = row_of_sums(k);
+  w.y = (float *)take(work, k->stored ? (size_t)(KIR_BATCH * L) * (size_t)w.ldy * 4 : 0);
+  w.nowhere = (float *)take(work, (size_t)w.ldy * 4);
+  w.r = k->rows;
   return w;
+}
+
+/* Where tables are not kept: a group of batches goes through the image a slab of tiles at a time, whose rows are made once for all of them. */
+typedef struct forward_room {
+  kir_rows r;                           /* [patch of the slab][side of the group]          */
+  int64_t rows, group;                  /* how many; batches of a group                    */
+  size_t bytes;                         /* of the rows                                     */
+  float *y;                             /* traces of the group's batches                   */
+  size_t one;                           /* numbers of a batch's                            */
+  int32_t *sides, *index;               /* the group's sides; place of a side among them   */
+  kir_lot *lots;
+  int64_t *n;                           /* sides of the group                              */
+} forward_room;
+
+/* A forty-eighth of full tables, so that coarse ones with their room are a twelfth, but no less than 16 tiles. */
+static forward_room forward_share(const moho_kirchhoff *k, char **work)
+{
+  const size_t unit = (size_t)(1 + k->parts) * L * sizeof(float) + 8, side = (size_t)k->nside;
+  const int64_t most = (int64_t)(KIR_ROOM / unit), all = k->npatch * k->nside;
+  forward_room m = {.rows = all / 48, .one = (size_t)k->most * L * (size_t)row_of_sums(k)};
+  if (m.rows < 16 * KIR_TILE * k->nside) m.rows = 16 * KIR_TILE * k->nside;
+  if (m.rows > most) m.rows = most;
+  if (m.rows < KIR_TILE * k->nside) m.rows = KIR_TILE * k->nside;
+  if (m.rows > all) m.rows = all;
+  m.group = (int64_t)(KIR_SUMS / (m.one * sizeof(float) + 1));
+  if (m.group < k->slots) m.group = k->slots;
+  if (m.group > k->nbatch) m.group = k->nbatch;
+  m.n = (int64_t *)take(work, sizeof *m.n);
+  m.sides = (int32_t *)take(work, side * sizeof *m.sides), m.index = (int32_t *)take(work, side * sizeof *m.index);
+  m.lots = (kir_lot *)take(work, (side + L - 1) / L * sizeof *m.lots);
+  m.y = (float *)take(work, (size_t)m.group * m.one * sizeof *m.y);
+  const char *start = *work;
+  m.r = own_rows(k, m.rows, work);
+  m.bytes = (size_t)(*work - start);
+  return m;
 }
 
 /* One tile of one batch. */
@@ -57,46 +96,34 @@ typedef struct tile_spread {
   int64_t start[KIR_LANES], span;       /* samples: of each lane; rows of the widest       */
   bool usual;                           /* no unusable points, no coarse rows, small enough */
   int live[KIR_TILE], nlive;            /* patches that a source's traces see              */
+  const forward_room *room;             /* or NULL: rows are stored                        */
+  int64_t first;                        /* patch of the slab                               */
 } tile_spread;
+
+static inline int64_t row_of(const tile_spread *q, int64_t patch, int64_t side)
+{
+  return q->room ? (patch - q->first) * *q->room->n + q->room->index[side] : patch * q->k->nside + side;
+}
 
 /* Rows of the batch's receivers and sources; false: none of its traces has weights here. */
 static bool find_rows(tile_spread *q)
 {
   const moho_kirchhoff *k = q->k;
   const kir_batch *b = q->b;
-  const forward_work *w = q->w;
+  const uint8_t *lit = q->w->r.lit;
   const int sources = b->mixed ? b->n : b->nsrc;
   bool from = !k->parts, to = !k->parts;
   for (int a = 0; a < q->n; a++) {
-    const int64_t patch = q->patch + a;
-    if (by_vectors(k, patch))
-      frame(k, patch, &w->geo[a]);
-    else if (!k->stored)
-      moho_kir_geo(k, patch, &w->geo[a]);
-    if (k->step) make_mesh(k, &w->geo[a], patch, &w->mesh[a]);
     for (int l = 0; l < sources; l++) {
-      q->is[a][l] = k->stored ? patch * k->nside + b->src[l] : (a * 2 + 1) * L + l;
-      if (!k->stored) fresh_weights(k, &w->geo[a], &w->mesh[a], patch, b->src[l], &w->r, q->is[a][l]);
-      if (k->parts) from |= w->r.lit[q->is[a][l]];
+      q->is[a][l] = row_of(q, q->patch + a, b->src[l]);
+      if (k->parts) from |= lit[q->is[a][l]];
     }
-  }
-  if (!from) return false;
-  for (int a = 0; a < q->n; a++) {
-    const int64_t patch = q->patch + a;
     for (int l = 0; l < b->n; l++) {
-      q->ir[a][l] = k->stored ? patch * k->nside + k->roff + b->rec[l] : (a * 2) * L + l;
-      if (!k->stored) fresh_weights(k, &w->geo[a], &w->mesh[a], patch, k->roff + b->rec[l], &w->r, q->ir[a][l]);
-      if (k->parts) to |= w->r.lit[q->ir[a][l]];
+      q->ir[a][l] = row_of(q, q->patch + a, k->roff + b->rec[l]);
+      if (k->parts) to |= lit[q->ir[a][l]];
     }
   }
-  if (!to) return false;
-  for (int a = 0; a < q->n && k->step; a++) {
-    for (int l = 0; l < b->n; l++)
-      fresh_times(k, &w->geo[a], &w->mesh[a], q->patch + a, k->roff + b->rec[l], &w->r, q->ir[a][l]);
-    for (int l = 0; l < sources; l++)
-      fresh_times(k, &w->geo[a], &w->mesh[a], q->patch + a, b->src[l], &w->r, q->is[a][l]);
-  }
-  return true;
+  return from && to;
 }
 
 /* Tables are read once a batch and come from far: those of the next tile are asked for while this one is worked on, a
@@ -105,44 +132,18 @@ static void ask_for_rows(const tile_spread *q, int64_t patch, int64_t end, int p
 {
   const moho_kirchhoff *k = q->k;
   const kir_batch *b = q->b;
-  const uint32_t *rel = k->rows.rel;
+  const kir_rows *r = &q->w->r;
   int sources = b->mixed ? b->n : b->nsrc;
   for (; patch < end; patch++) {
-    for (int l = part; l < b->n; l += b->nsrc) __builtin_prefetch(rel + (patch * k->nside + k->roff + b->rec[l]) * L);
-    for (int l = part; l < sources; l += b->nsrc) __builtin_prefetch(rel + (patch * k->nside + b->src[l]) * L);
-    for (int i = 0; i < k->parts; i++) {
-      const float *w = k->rows.w[i];
-      for (int l = part; l < b->n; l += b->nsrc) __builtin_prefetch(w + (patch * k->nside + k->roff + b->rec[l]) * L);
-      for (int l = part; l < sources; l += b->nsrc) __builtin_prefetch(w + (patch * k->nside + b->src[l]) * L);
+    for (int i = -1; i < k->parts; i++) {
+      const float *w = i < 0 ? r->rel : r->w[i];
+      for (int l = part; l < b->n; l += b->nsrc) __builtin_prefetch(w + row_of(q, patch, k->roff + b->rec[l]) * L);
+      for (int l = part; l < sources; l += b->nsrc) __builtin_prefetch(w + row_of(q, patch, b->src[l]) * L);
     }
     if (part) continue;
-    __builtin_prefetch(k->rows.base + patch * k->nside + k->roff + b->rec[0]);
-    __builtin_prefetch(k->rows.height + patch * k->nside + k->roff + b->rec[0]);
-    __builtin_prefetch(k->rows.base + patch * k->nside + b->src[0]);
-    __builtin_prefetch(k->rows.height + patch * k->nside + b->src[0]);
+    const int64_t ir = row_of(q, patch, k->roff + b->rec[0]), is = row_of(q, patch, b->src[0]);
+    __builtin_prefetch(r->base + ir), __builtin_prefetch(r->height + ir), __builtin_prefetch(r->base + is), __builtin_prefetch(r->height + is);
   }
-}
-
-/* Coarse tables likewise: the lines of a tile's nodes with the batch's first sides. */
-static void ask_for_nodes(const tile_spread *q, int64_t patch, int64_t end)
-{
-  const moho_kirchhoff *k = q->k;
-  const kir_batch *b = q->b;
-  const int64_t *from = k->corner[patch], *to = k->corner[end - 1];
-  int64_t lo[3], hi[3];
-  for (int i = 0; i < 3; i++) {
-    lo[i] = k->nodes[i] > 1 ? from[i] / k->step : 0, hi[i] = k->nodes[i] > 1 ? (to[i] + k->p[i] + k->step - 2) / k->step : 0;
-    if (hi[i] > k->nodes[i] - 1) hi[i] = k->nodes[i] - 1;
-  }
-  for (int64_t y = lo[0]; y <= hi[0]; y++)
-    for (int64_t x = lo[1]; x <= hi[1]; x++)
-      for (int64_t z = lo[2]; z <= hi[2]; z++) {
-        const int64_t node = ((y * k->nodes[1] + x) * k->nodes[2] + z) * k->nside;
-        for (int t = 0; t <= k->parts; t++) {
-          const float *at = (const float *)(t ? k->leg[t - 1] : k->slow) + node;
-          __builtin_prefetch(at + k->roff + b->rec[0]), __builtin_prefetch(at + k->roff + b->rec[b->n - 1]), __builtin_prefetch(at + b->src[0]);
-        }
-      }
 }
 
 /* Where each lane's window starts, and the lanes' part of the times in rows of it, transposed. */
@@ -471,7 +472,7 @@ static void add_window(const tile_spread *q, int64_t source_start, int64_t rows,
   for (int l = 0; l < L; l++) {
     int64_t at = l < q->b->n ? q->start[l] + source_start : -1;
     bool here = l < q->b->n && at > -KIR_WINDOW && at < q->k->nt;
-    to[l] = here ? y + l * w->ldy + KIR_PAD + at : w->y + KIR_BATCH * L * w->ldy;
+    to[l] = here ? y + l * w->ldy + KIR_PAD + at : w->nowhere;
   }
   for (int64_t j = 0; j < rows; j += L) {
     vf r[L];
@@ -562,43 +563,130 @@ static void pack_model(const moho_kirchhoff *k, const float *m, float *image, in
 
 enum { TOLD = 64 };  /* tiles of a batch between two words of progress */
 
-static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool add, int64_t shift, float *y,
-                    int64_t ldy, float *image, char *work, size_t slot, int threads)
+static bool has_model(const float *x, int64_t n)
 {
+  for (int64_t i = 0; i < n; i++)
+    if (x[i] != 0) return true;
+  return false;
+}
+
+/* Tiles [from, to) of a batch, added to its traces. */
+static void sweep(tile_spread *q, const float *image, int64_t from, int64_t to)
+{
+  const moho_kirchhoff *k = q->k;
+  const forward_work *w = q->w;
+  const int64_t traces = q->b->n * q->b->nsrc;
+  int64_t told = k->tile[from];
+  for (int64_t t = from; t < to && !moho_stop_now(); t++) {
+    q->patch = k->tile[t];
+    q->n = (int)(k->tile[t + 1] - q->patch);
+    const float *x = image + q->patch * L;
+    if ((t - from) % TOLD == TOLD - 1) moho_pace((q->patch - told) * L * traces), told = q->patch;
+    if (!has_model(x, q->n * L)) continue;
+    if (k->aperture && !look_at_tile(q, t)) continue;
+    memcpy(w->x, x, (size_t)q->n * L * sizeof *x);
+    q->placed = false;
+    if (!find_rows(q)) continue;
+    if (k->parts && !transpose_weights(q)) continue;
+    start_lanes(q);
+    if (q->span <= KIR_WINDOW) transpose_lanes(q);
+    for (int s = 0; s < q->b->nsrc; s++) {
+      if (t + 1 < to) ask_for_rows(q, k->tile[t + 1], k->tile[t + 2], s);
+      spread_source(q, s);
+    }
+  }
+  moho_pace((k->tile[to] - told) * L * traces);
+}
+
+/* ---- groups of batches, for which rows are made -------------------------------------------- */
+
+/* The sides of batches [from, to). */
+static void list_sides(const moho_kirchhoff *k, int64_t from, int64_t to, forward_room *m)
+{
+  memset(m->index, 0, (size_t)k->nside * sizeof *m->index);
+  for (const kir_batch *b = k->batch + from; b < k->batch + to; b++) {
+    for (int l = 0; l < b->n; l++) m->index[k->roff + b->rec[l]] = 1;
+    for (int l = 0; l < (b->mixed ? b->n : b->nsrc); l++) m->index[b->src[l]] = 1;
+  }
+  int32_t n = 0;
+  for (int64_t i = 0; i < k->nside; i++)
+    if (m->index[i]) m->sides[n] = (int32_t)i, m->index[i] = n++;
+  *m->n = n;
+  make_lots(m->sides, n, false, m->lots);
+}
+
+/* Rows of a tile of the slab that begins with patch `first`, if some of the batches [from, to) sees it. */
+static void make_tile(tile_spread *q, const float *image, int64_t tile, int64_t from, int64_t to)
+{
+  const moho_kirchhoff *k = q->k;
+  const forward_work *w = q->w;
+  const int64_t patch = k->tile[tile], end = k->tile[tile + 1], n = *q->room->n;
+  bool seen = !k->aperture;
+  if (moho_stop_now() || !has_model(image + patch * L, (end - patch) * L)) return;
+  for (int64_t b = from; b < to && !seen; b++) {
+    q->b = &k->batch[b];
+    seen = look_at_tile(q, tile);
+  }
+  for (int64_t p = patch; p < end && seen; p++) {
+    if (by_vectors(k, p)) frame(k, p, w->geo);
+    else moho_kir_geo(k, p, w->geo);
+    if (k->step) make_mesh(k, w->geo, p, w->mesh);
+    for (int64_t i = 0; i * L < n; i++) fresh_rows(k, w->geo, w->mesh, p, &q->room->lots[i], &w->r, (p - q->first) * n);
+  }
+}
+
+/* Where traces go. */
+typedef struct forward_to {
+  double alpha;
+  bool add;
+  int64_t shift, ldy;
+  float *y;
+} forward_to;
+
+/* By all threads of a team. */
+static void forward_groups(const moho_kirchhoff *k, const float *image, forward_room *m, forward_work *w, const forward_to *to)
+{
+  w->r = m->r;
+  for (int64_t first = 0; first < k->nbatch; first += m->group) {
+    const int64_t last = first + m->group < k->nbatch ? first + m->group : k->nbatch;
+#pragma omp single
+    list_sides(k, first, last, m);
+    const int64_t tiles = m->rows / (KIR_TILE * *m->n) > 0 ? m->rows / (KIR_TILE * *m->n) : 1;
+    for (int64_t from = 0; from < k->ntile; from += tiles) {
+      const int64_t end = from + tiles < k->ntile ? from + tiles : k->ntile;
+      tile_spread q = {.k = k, .w = w, .room = m, .first = k->tile[from]};
+#pragma omp for schedule(dynamic, 1)
+      for (int64_t t = from; t < end; t++) make_tile(&q, image, t, first, last);
+#pragma omp for schedule(dynamic, 1)
+      for (int64_t i = first; i < last; i++) {
+        q.b = &k->batch[i];
+        w->y = m->y + (size_t)(i - first) * m->one;
+        if (!from) memset(w->y, 0, m->one * sizeof *w->y);
+        sweep(&q, image, from, end);
+        if (end == k->ntile) put_traces(k, q.b, w, to->alpha, to->add, to->shift, to->y, to->ldy);
+      }
+    }
+  }
+}
+
+static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool add, int64_t shift, float *y,
+                    int64_t ldy, float *image, char *room, char *work, size_t slot, int threads)
+{
+  forward_room share = {.n = NULL};
   pack_model(k, m, image, threads);
+  if (!k->stored) share = forward_share(k, &room);
 #pragma omp parallel num_threads(threads)
   {
     char *mine = work + slot * (size_t)omp_get_thread_num();
     forward_work w = forward_scratch(k, &mine);
     memset(w.window, 0, (size_t)(KIR_WINDOW + 2 * L) * L * sizeof *w.window);
+    if (!k->stored) forward_groups(k, image, &share, &w, &(forward_to){alpha, add, shift, ldy, y});
 #pragma omp for schedule(dynamic, 1)
-    for (int64_t i = 0; i < k->nbatch; i++) {
-      tile_spread q = { .k = k, .b = &k->batch[i], .w = &w };
-      const int64_t traces = q.b->n * q.b->nsrc;
-      memset(w.y, 0, (size_t)(KIR_BATCH * L + 1) * (size_t)w.ldy * sizeof *w.y);
-      for (int64_t t = 0; t < k->ntile && !moho_stop_now(); t++) {
-        if (t % TOLD == TOLD - 1) moho_pace((k->tile[t] - k->tile[t + 1 - TOLD]) * L * traces);
-        q.patch = k->tile[t];
-        q.n = (int)(k->tile[t + 1] - q.patch);
-        const float *x = image + q.patch * L;
-        bool some = false;
-        for (int j = 0; j < q.n * L; j++) some |= x[j] != 0;
-        if (!some) continue;
-        if (k->aperture && !look_at_tile(&q, t)) continue;
-        memcpy(w.x, x, (size_t)q.n * L * sizeof *x);
-        q.placed = false;
-        if (k->step && t + 1 < k->ntile) ask_for_nodes(&q, k->tile[t + 1], k->tile[t + 2]);
-        if (!find_rows(&q)) continue;
-        if (k->parts && !transpose_weights(&q)) continue;
-        start_lanes(&q);
-        if (q.span <= KIR_WINDOW) transpose_lanes(&q);
-        for (int s = 0; s < q.b->nsrc; s++) {
-          if (k->stored && t + 1 < k->ntile) ask_for_rows(&q, k->tile[t + 1], k->tile[t + 2], s);
-          spread_source(&q, s);
-        }
-      }
+    for (int64_t i = 0; i < (k->stored ? k->nbatch : 0); i++) {
+      tile_spread q = {.k = k, .b = &k->batch[i], .w = &w};
+      memset(w.y, 0, (size_t)(KIR_BATCH * L) * (size_t)w.ldy * sizeof *w.y);
+      sweep(&q, image, 0, k->ntile);
       put_traces(k, q.b, &w, alpha, add, shift, y, ldy);
-      moho_pace((k->npatch - k->tile[k->ntile / TOLD * TOLD]) * L * traces);
     }
   }
 }

@@ -42,7 +42,11 @@ static void illumination(const moho_kirchhoff *k, const double *e, void *m, char
       int64_t row = k->stored ? p * k->nside : 0;
       moho_kir_geo(k, p, &geo);
       if (k->step) make_mesh(k, &geo, p, &mesh);
-      for (int64_t side = 0; !k->stored && side < k->nside; side++) fresh_row(k, &geo, &mesh, p, side, &rows, side);
+      for (int64_t i = 0; !k->stored && i < k->nside; i += L) {
+        kir_lot lot;
+        sides_from(k, i, &lot);
+        fresh_rows(k, &geo, &mesh, p, &lot, &rows, 0);
+      }
       for (int64_t s = 0; s < k->ns; s++)
         for (int64_t t = k->first[s]; t < k->first[s + 1]; t++) {
           int64_t is = row + s, ir = row + k->roff + k->rec[t];
@@ -64,13 +68,15 @@ static void illumination(const moho_kirchhoff *k, const double *e, void *m, char
 static void look_in(const moho_kirchhoff *k, moho_kirchhoff_look what, int64_t side, double *m, char *work)
 {
   kir_rows rows = k->stored ? k->rows : own_rows(k, 1, &work);
+  kir_lot lot;
+  make_lots(&(int32_t){(int32_t)side}, 1, false, &lot);
   for (int64_t p = 0; p < k->npatch; p++) {
     kir_geo g;
     kir_mesh mesh;
     const int64_t at = k->stored ? p * k->nside + side : 0;
     moho_kir_geo(k, p, &g);
     if (k->step) make_mesh(k, &g, p, &mesh);
-    if (!k->stored) fresh_row(k, &g, &mesh, p, side, &rows, at);
+    if (!k->stored) fresh_rows(k, &g, &mesh, p, &lot, &rows, 0);
     for (int l = 0; l < L; l++) {
       double t, square = 0;
       if (!g.in[l]) continue;

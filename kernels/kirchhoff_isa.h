@@ -103,6 +103,16 @@ static inline vf f_look(const float *t, vi i)
   return v;
 }
 #endif
+/* Floors, as integers. */
+#if defined KIR_AVX512
+static inline vi f_floor(vf a) { return (vi)_mm512_cvt_roundps_epi32((__m512)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+#else
+static inline vi f_floor(vf a)
+{
+  const vi whole = f_whole(a);
+  return whole + (vi)(a < i_float(whole)); /* a truth is -1 */
+}
+#endif
 /* 1 / sqrt(a), to a unit or two in the last place. */
 static inline vf f_rsqrt(vf a)
 {
@@ -175,17 +185,8 @@ static inline vf f_pick2(vf v, vf w, vu k) { return __builtin_shuffle(v, w, k); 
 static inline vu u_swap_pairs(vu v) { return __builtin_shuffle(v, SWAPPED); }
 
 #if defined KIR_AVX512
-static inline float f_lowest(vf v) { return _mm512_reduce_min_ps((__m512)v); }
 static inline uint32_t u_highest(vu v) { return _mm512_reduce_max_epu32((__m512i)v); }
 #else
-static inline float f_lowest(vf v)
-{
-  float a[L], m = v[0];
-  f_store(a, v);
-  for (int l = 1; l < L; l++) m = a[l] < m ? a[l] : m;
-  return m;
-}
-
 static inline uint32_t u_highest(vu v)
 {
   uint32_t a[L], m = 0;

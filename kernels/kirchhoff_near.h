@@ -70,8 +70,9 @@ static vf angle_taper(const moho_kirchhoff *k, vf up)
   return w;
 }
 
-/* In w, which has them interpolated, the numbers of the legs of the points that are near. */
-static __attribute__((noinline)) void near_legs(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, int64_t side, vf w[3])
+/* In row `at`, which has them interpolated, the numbers of the legs of the points that are near. */
+static __attribute__((noinline)) void near_row(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side, const kir_rows *r,
+                                               int64_t at)
 {
   vf slope[3], c, s, n[3];
   near_slopes(k, g, patch, side, slope);
@@ -90,10 +91,13 @@ static __attribute__((noinline)) void near_legs(const moho_kirchhoff *k, const k
     n[1] = taper * f_choose(m_bits(f_less(slope[1], zero)), -s, s);
   }
   for (int l = 0; l < L; l++) {
-    const double at[3] = {(double)g->q[0][l], (double)g->q[1][l], (double)g->q[2][l]};
     double away[3];
-    for (int a = 0; a < 3; a++) away[a] = g->box.lo[a] + at[a] * k->d[a] - k->pos[a][side];
+    for (int a = 0; a < 3; a++) away[a] = g->box.lo[a] + (double)g->q[a][l] * k->d[a] - k->pos[a][side];
     near |= (unsigned)kir_near(k->three, k->d, k->step, away) << l;
   }
-  for (int i = 0; i < k->parts; i++) w[i] = f_choose(m_bits(near), f_choose(m_bits(ray), n[i], zero), w[i]);
+  const vf amp = amplitude_at(k, f_load(m->scale), distance_at(k, g, side, f_load(g->fy), f_load(g->fx), f_load(g->fz)));
+  for (int i = 0; i < k->parts; i++) {
+    float *w = (float *)r->w[i] + at * L;
+    f_store(w, f_choose(m_bits(near), f_choose(m_bits(ray), n[i] * amp, zero), f_load(w)));
+  }
 }

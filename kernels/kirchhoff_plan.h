@@ -20,6 +20,7 @@ enum {
   KIR_SPREAD = 128,  /* samples between a row's times from which on those behind the record are left out */
   KIR_NODES = 64,    /* coarse nodes around a patch, at most                    */
   KIR_AHEAD = 8,     /* traces ahead whose samples are asked for                */
+  KIR_ROOM = 16 << 20, KIR_SUMS = 32 << 20, /* bytes that rows made for a group of batches, and its traces, may take */
   KIR_CHUNK = 512    /* terms of a float sum before it is added to the double one    */
 };
 
@@ -70,6 +71,7 @@ struct moho_kirchhoff {
   int32_t *rec;                         /* their receivers, and rows of data                      */
   int64_t *row;
   int64_t nbatch, *lane_row;
+  int most;                             /* sources of a batch                                     */
   kir_batch *batch;
   int64_t nt, ld;
   double t0, dt;
@@ -132,6 +134,13 @@ typedef struct kir_mesh {
   float scale[KIR_LANES];               /* sqrt(2/v) of dynamic weights                           */
 } kir_mesh;
 
+/* Sides whose rows are made together, and where those go, from some first row on. Lanes behind the last have its numbers. */
+typedef struct kir_lot {
+  int n;
+  bool run;                             /* the sides follow one another                           */
+  int32_t side[KIR_LANES], row[KIR_LANES];
+} kir_lot;
+
 /* The inner loops, compiled for one instruction set. */
 typedef struct kir_isa {
   const char *name;
@@ -141,8 +150,9 @@ typedef struct kir_isa {
   /* The row of (patch, side) into row `at` of `r`. */
   void (*row)(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, int64_t side, const kir_rows *r, int64_t at);
   size_t (*work)(const moho_kirchhoff *k, moho_dir dir, bool wide);      /* bytes of a thread; wide: double */
+  size_t (*room)(const moho_kirchhoff *k, size_t *rows); /* of the float forward, bytes that threads share; those of rows  */
   void (*forward)(const moho_kirchhoff *k, const float *m, double alpha, bool add, int64_t shift, float *y, int64_t ldy,
-                  float *image, char *work, size_t slot, int threads);
+                  float *image, char *room, char *work, size_t slot, int threads);
   void (*adjoint)(const moho_kirchhoff *k, const float *d, double alpha, bool add, float *m, char *work, size_t slot,
                   int threads);
   void (*forward64)(const moho_kirchhoff *k, const double *m, double alpha, bool add, int64_t shift, double *y,

@@ -152,30 +152,43 @@ static void make_row(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, i
   if (k->parts) weigh_row(k, g, ok, side, r, at);
 }
 
-/* Rows that are made as they are needed, in two steps: whether they have weights, with those and the times; then, where coarse tables
-   give them, the times of the others. */
+/* ---- rows that are made as they are needed ----------------------------------------------- */
+
 static inline bool by_vectors(const moho_kirchhoff *k, int64_t patch)
 {
   return k->step && k->type == MOHO_F32 && !k->bad[patch];
 }
 
-static inline bool fresh_weights(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side,
-                                 const kir_rows *r, int64_t at)
+/* Lots of n sides in rising order, whose rows are those of all sides, or follow one another; gives how many. */
+static int64_t make_lots(const int32_t *sides, int64_t n, bool all, kir_lot *lots)
 {
-  if (by_vectors(k, patch)) return !k->parts || coarse_weights(k, g, m, patch, side, r, at);
-  make_row(k, g, patch, side, r, at);
-  return !k->parts || r->lit[at];
+  int64_t made = 0;
+  for (int64_t i = 0; i < n; i += L, made++) {
+    kir_lot *s = &lots[made];
+    s->n = n - i < L ? (int)(n - i) : L;
+    for (int l = 0; l < L; l++) {
+      const int64_t j = i + (l < s->n ? l : s->n - 1);
+      s->side[l] = sides[j], s->row[l] = (int32_t)(all ? sides[j] : j);
+    }
+    s->run = s->side[s->n - 1] - s->side[0] == s->n - 1;
+  }
+  return made;
 }
 
-static inline void fresh_times(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side,
-                               const kir_rows *r, int64_t at)
+/* The lot of all sides that begins with one of them. */
+static void sides_from(const moho_kirchhoff *k, int64_t first, kir_lot *s)
 {
-  if (by_vectors(k, patch) && !(k->parts && r->lit[at])) coarse_times(k, m, far_from(k, g, side), side, r, at);
+  s->n = k->nside - first < L ? (int)(k->nside - first) : L;
+  s->run = true;
+  for (int l = 0; l < L; l++) s->side[l] = s->row[l] = (int32_t)(first + (l < s->n ? l : s->n - 1));
 }
 
-static void fresh_row(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side,
-                      const kir_rows *r, int64_t at)
+/* A lot's rows from row `at` on. */
+static void fresh_rows(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, const kir_lot *s, const kir_rows *r, int64_t at)
 {
-  fresh_weights(k, g, m, patch, side, r, at);
-  fresh_times(k, g, m, patch, side, r, at);
+  if (by_vectors(k, patch)) {
+    coarse_rows(k, g, m, patch, s, r, at);
+    return;
+  }
+  for (int l = 0; l < s->n; l++) make_row(k, g, patch, s->side[l], r, at + s->row[l]);
 }

@@ -162,6 +162,9 @@ moho_status moho_kir_traces(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
   if (!k->batch || !k->lane_row)
     return moho_fail(MOHO_ENOMEM, "out of memory for a list of %lld traces", (long long)k->ntraces);
   if (mix) mixed_batches(k);
-  else return plain_batches(k, blocks, plain);
+  else MOHO_TRY(plain_batches(k, blocks, plain));
+  k->most = 1;
+  for (int64_t i = 0; i < k->nbatch; i++)
+    if (k->batch[i].nsrc > k->most) k->most = k->batch[i].nsrc;
   return MOHO_OK;
 }
