@@ -23,7 +23,7 @@ static adjoint_work adjoint_scratch(const moho_kirchhoff *k, char **work)
   if (k->parts) w.lit = (uint8_t *)take(work, (size_t)k->nr);
   const size_t sides = k->step && k->parts ? (size_t)k->nside : 0;
   w.sides = (int32_t *)take(work, sides * sizeof *w.sides);
-  w.lots = (kir_lot *)take(work, (sides + L - 1) / L * sizeof *w.lots);
+  w.lots = (kir_lot *)take(work, most_lots(sides) * sizeof *w.lots);
   return w;
 }
 
@@ -34,7 +34,7 @@ typedef struct tile_sum {
   const kir_geo *geo;
   const kir_box *box;
   kir_rows r;
-  int64_t patch, n, row;                /* first patch, how many, row of side 0 of the first */
+  int64_t patch, n, row, next;          /* first patch, how many, row of side 0 of the first; the next tile */
   const uint32_t *rel[KIR_TILE];        /* the receivers' rows                            */
   const int32_t *base[KIR_TILE], *height[KIR_TILE];
   int32_t basemin[KIR_TILE], basemax[KIR_TILE], heightmax[KIR_TILE];
@@ -321,6 +321,7 @@ static void sum_tile(tile_sum *q)
   memset(q->sum, 0, sizeof q->sum);
   find_receivers(q);
   for (int64_t s = 0; s < k->ns; s++) {
+    if (k->step && q->next < k->ntile) ask_for_nodes(k, k->tile[q->next], k->tile[q->next + 1], s, k->ns);
     if (k->first[s] == k->first[s + 1] || moho_stop_now()) continue;
     bool lit = !k->parts;
     for (int j = 0; j < q->n && k->parts; j++) lit |= q->r.lit[q->row + j * k->nside + s];
@@ -367,16 +368,17 @@ static void make_rows(const tile_sum *q)
 static void adjoint(const moho_kirchhoff *k, const float *d, double alpha, bool add, float *m, char *work, size_t slot,
                     int threads)
 {
-  (void)threads;
+  /* a thread's tiles are neighbours, a few at a time: they share nodes */
+  const int64_t share = k->ntile / (16 * threads), together = share < 1 ? 1 : share > 4 ? 4 : share;
 #pragma omp parallel num_threads(threads)
   {
     char *mine = work + slot * (size_t)omp_get_thread_num();
     adjoint_work w = adjoint_scratch(k, &mine);
-#pragma omp for schedule(dynamic, 1)
+#pragma omp for schedule(dynamic, together)
     for (int64_t t = 0; t < k->ntile; t++) {
       if (moho_stop_now()) continue;
       tile_sum q = {
-          .k = k, .d = d, .w = &w, .geo = w.geo, .r = w.r, .patch = k->tile[t], .n = k->tile[t + 1] - k->tile[t]};
+          .k = k, .d = d, .w = &w, .geo = w.geo, .r = w.r, .patch = k->tile[t], .n = k->tile[t + 1] - k->tile[t], .next = t + 1};
       q.row = k->stored ? q.patch * k->nside : 0;
       q.box = k->aperture ? &k->box[t] : NULL;
       for (int j = 0; j < q.n; j++) {

@@ -2,6 +2,8 @@
    kirchhoff_avx512.c, which are compiled with their own flags and differ in nothing else. */
 #include <math.h>
 #include <omp.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include "kirchhoff_plan.h"
 #include "kirchhoff_isa.h"
 
@@ -45,6 +47,7 @@ static kir_rows own_rows(const moho_kirchhoff *k, int64_t n, char **work)
 }
 
 #include "kirchhoff_adjoint.h"
+#include "kirchhoff_spread.h"
 #include "kirchhoff_forward.h"
 #include "kirchhoff_double.h"
 #include "kirchhoff_illumination.h"

@@ -130,8 +130,24 @@ static inline __attribute__((always_inline)) void store_rows(float *to, const ki
 {
   f_transpose(v);
 #pragma GCC unroll 16
-  for (int l = 0; l < L; l++)
-    if (l < s->n) f_store(to + s->row[l] * L, v[l]);
+  for (int l = L - 1; l >= 0; l--) f_store(to + s->row[l] * L, v[l]); /* those behind the last go where that goes after them */
+}
+
+/* The nodes around patches [patch, end) come from far: they are asked for while the tile before is worked on, every `of`-th from `part` on at once. */
+static void ask_for_nodes(const moho_kirchhoff *k, int64_t patch, int64_t end, int64_t part, int64_t of)
+{
+  const int64_t *from = k->corner[patch], *to = k->corner[end - 1];
+  int64_t lo[3], n[3];
+  for (int i = 0; i < 3; i++) {
+    int64_t hi = k->nodes[i] > 1 ? (to[i] + k->p[i] + k->step - 2) / k->step : 0;
+    if (hi > k->nodes[i] - 1) hi = k->nodes[i] - 1;
+    lo[i] = k->nodes[i] > 1 ? from[i] / k->step : 0, n[i] = hi - lo[i] + 1;
+  }
+  for (int64_t i = part; i < n[0] * n[1] * n[2]; i += of) {
+    const int64_t node = ((lo[0] + i / n[2] / n[1]) * k->nodes[1] + lo[1] + i / n[2] % n[1]) * k->nodes[2] + lo[2] + i % n[2];
+    for (int t = 0; t <= k->parts; t++)
+      for (int64_t side = 0; side < k->nside + 15; side += 16) __builtin_prefetch((const float *)(t ? k->leg[t - 1] : k->slow) + node * k->nside + side);
+  }
 }
 
 /* Sides that some point of the patch may be near to. */

@@ -1,531 +1,6 @@
-/* The forward in floats: scatter without scatter. Part of kirchhoff_body.h.
+/* The forward in floats: batches of traces. Part of kirchhoff_body.h.
 
-   A thread owns a batch of traces, one a lane, and walks the tiles. The traces' samples near a tile are a window
-   [row][lane] in the first cache; each lane has its own start, so that at one point the traces' indices fall into few
-   rows, and those are added to under a mask. Points go in pairs, neighbours along x, that share their rows; the pairs
-   of one tile's patches follow one another, so that a pair seldom waits for rows that the last one wrote. A window is
-   then transposed and added to the traces. */
-
-typedef struct forward_work {
-  kir_rows r;                           /* stored, or the room's                           */
-  kir_geo *geo;
-  kir_mesh *mesh;                       /* with coarse tables                              */
-  uint32_t *v;                          /* [point][lane]: the traces' part of the time, from their own start */
-  uint32_t *vmin, *vmax, *lo, *hi;      /* [point]: over the lanes; rows of its pair       */
-  uint32_t *c;                          /* [point]: the common source's part, less the pair's first row */
-  float *x, *w;                         /* the model; [point][lane] weights of a source's apertures */
-  float *leg[3], *value; /* [point][lane]: the lanes' part of the legs' weights; the model under all weights */
-  uint16_t *ok;                         /* [point]: usable lanes                           */
-  float *window, *y;                    /* [row][lane]; traces of a batch, L for each source: the room's, when rows are made */
-  float *nowhere;                       /* a trace for what belongs to none                */
-  int64_t ldy;
-} forward_work;
-
-static int64_t row_of_sums(const moho_kirchhoff *k) { return (k->nt + 2 * KIR_PAD + 31) / 32 * 32 + 16; }
-
-static forward_work forward_scratch(const moho_kirchhoff *k, char **work)
-{
-  forward_work w;
-  const size_t points = KIR_TILE * L;
-  w.geo = (kir_geo *)take(work, KIR_TILE * sizeof *w.geo);
-  w.mesh = (kir_mesh *)take(work, k->step ? sizeof *w.mesh : 0);
-  w.v = (uint32_t *)take(work, points * L * 4);
-  w.vmin = (uint32_t *)take(work, points * 4);
-  w.vmax = (uint32_t *)take(work, points * 4);
-  w.lo = (uint32_t *)take(work, points * 4);
-  w.hi = (uint32_t *)take(work, points * 4);
-  w.c = (uint32_t *)take(work, points * 4);
-  w.x = (float *)take(work, points * 4);
-  w.ok = (uint16_t *)take(work, points * 2);
-  w.w = k->aperture ? (float *)take(work, points * L * 4) : NULL;
-  for (int i = 0; i < k->parts; i++) w.leg[i] = (float *)take(work, points * L * 4);
-  w.value = k->parts || k->aperture ? (float *)take(work, points * L * 4) : NULL;
-  w.window = (float *)take(work, (size_t)(KIR_WINDOW + 2 * L) * L * 4);
-  w.ldy = row_of_sums(k);
-  w.y = (float *)take(work, k->stored ? (size_t)(KIR_BATCH * L) * (size_t)w.ldy * 4 : 0);
-  w.nowhere = (float *)take(work, (size_t)w.ldy * 4);
-  w.r = k->rows;
-  return w;
-}
-
-/* Where tables are not kept: a group of batches goes through the image a slab of tiles at a time, whose rows are made once for all of them. */
-typedef struct forward_room {
-  kir_rows r;                           /* [patch of the slab][side of the group]          */
-  int64_t rows, group;                  /* how many; batches of a group                    */
-  size_t bytes;                         /* of the rows                                     */
-  float *y;                             /* traces of the group's batches                   */
-  size_t one;                           /* numbers of a batch's                            */
-  int32_t *sides, *index;               /* the group's sides; place of a side among them   */
-  kir_lot *lots;
-  int64_t *n;                           /* sides of the group                              */
-} forward_room;
-
-/* A forty-eighth of full tables, so that coarse ones with their room are a twelfth, but no less than 16 tiles. */
-static forward_room forward_share(const moho_kirchhoff *k, char **work)
-{
-  const size_t unit = (size_t)(1 + k->parts) * L * sizeof(float) + 8, side = (size_t)k->nside;
-  const int64_t most = (int64_t)(KIR_ROOM / unit), all = k->npatch * k->nside;
-  forward_room m = {.rows = all / 48, .one = (size_t)k->most * L * (size_t)row_of_sums(k)};
-  if (m.rows < 16 * KIR_TILE * k->nside) m.rows = 16 * KIR_TILE * k->nside;
-  if (m.rows > most) m.rows = most;
-  if (m.rows < KIR_TILE * k->nside) m.rows = KIR_TILE * k->nside;
-  if (m.rows > all) m.rows = all;
-  m.group = (int64_t)(KIR_SUMS / (m.one * sizeof(float) + 1));
-  if (m.group < k->slots) m.group = k->slots;
-  if (m.group > k->nbatch) m.group = k->nbatch;
-  m.n = (int64_t *)take(work, sizeof *m.n);
-  m.sides = (int32_t *)take(work, side * sizeof *m.sides), m.index = (int32_t *)take(work, side * sizeof *m.index);
-  m.lots = (kir_lot *)take(work, (side + L - 1) / L * sizeof *m.lots);
-  m.y = (float *)take(work, (size_t)m.group * m.one * sizeof *m.y);
-  const char *start = *work;
-  m.r = own_rows(k, m.rows, work);
-  m.bytes = (size_t)(*work - start);
-  return m;
-}
-
-/* One tile of one batch. */
-typedef struct tile_spread {
-  const moho_kirchhoff *k;
-  const kir_batch *b;
-  forward_work *w;
-  int64_t patch;
-  int n;                                /* patches                                         */
-  bool placed;                          /* w->geo has the tile's points                    */
-  seen in[KIR_BATCH];                   /* how each source's traces meet the tile          */
-  int64_t ir[KIR_TILE][KIR_LANES], is[KIR_TILE][KIR_LANES];   /* rows of receivers and of sources */
-  int64_t start[KIR_LANES], span;       /* samples: of each lane; rows of the widest       */
-  bool usual;                           /* no unusable points, no coarse rows, small enough */
-  int live[KIR_TILE], nlive;            /* patches that a source's traces see              */
-  const forward_room *room;             /* or NULL: rows are stored                        */
-  int64_t first;                        /* patch of the slab                               */
-} tile_spread;
-
-static inline int64_t row_of(const tile_spread *q, int64_t patch, int64_t side)
-{
-  return q->room ? (patch - q->first) * *q->room->n + q->room->index[side] : patch * q->k->nside + side;
-}
-
-/* Rows of the batch's receivers and sources; false: none of its traces has weights here. */
-static bool find_rows(tile_spread *q)
-{
-  const moho_kirchhoff *k = q->k;
-  const kir_batch *b = q->b;
-  const uint8_t *lit = q->w->r.lit;
-  const int sources = b->mixed ? b->n : b->nsrc;
-  bool from = !k->parts, to = !k->parts;
-  for (int a = 0; a < q->n; a++) {
-    for (int l = 0; l < sources; l++) {
-      q->is[a][l] = row_of(q, q->patch + a, b->src[l]);
-      if (k->parts) from |= lit[q->is[a][l]];
-    }
-    for (int l = 0; l < b->n; l++) {
-      q->ir[a][l] = row_of(q, q->patch + a, k->roff + b->rec[l]);
-      if (k->parts) to |= lit[q->ir[a][l]];
-    }
-  }
-  return from && to;
-}
-
-/* Tables are read once a batch and come from far: those of the next tile are asked for while this one is worked on, a
-   few with each source, as only so many can be on their way. */
-static void ask_for_rows(const tile_spread *q, int64_t patch, int64_t end, int part)
-{
-  const moho_kirchhoff *k = q->k;
-  const kir_batch *b = q->b;
-  const kir_rows *r = &q->w->r;
-  int sources = b->mixed ? b->n : b->nsrc;
-  for (; patch < end; patch++) {
-    for (int i = -1; i < k->parts; i++) {
-      const float *w = i < 0 ? r->rel : r->w[i];
-      for (int l = part; l < b->n; l += b->nsrc) __builtin_prefetch(w + row_of(q, patch, k->roff + b->rec[l]) * L);
-      for (int l = part; l < sources; l += b->nsrc) __builtin_prefetch(w + row_of(q, patch, b->src[l]) * L);
-    }
-    if (part) continue;
-    const int64_t ir = row_of(q, patch, k->roff + b->rec[0]), is = row_of(q, patch, b->src[0]);
-    __builtin_prefetch(r->base + ir), __builtin_prefetch(r->height + ir), __builtin_prefetch(r->base + is), __builtin_prefetch(r->height + is);
-  }
-}
-
-/* Where each lane's window starts, and the lanes' part of the times in rows of it, transposed. */
-static void start_lanes(tile_spread *q)
-{
-  const kir_batch *b = q->b;
-  const kir_rows *r = &q->w->r;
-  q->span = 0;
-  q->usual = true;
-  for (int a = 0; a < q->n; a++) q->usual &= !q->k->bad[q->patch + a];
-  for (int l = 0; l < b->n; l++) {
-    int64_t lo = INT64_MAX, hi = INT64_MIN;
-    for (int a = 0; a < q->n; a++) {
-      int64_t base = r->base[q->ir[a][l]], height = r->height[q->ir[a][l]];
-      if (b->mixed) base += r->base[q->is[a][l]], height += r->height[q->is[a][l]] + 1;
-      if (base < lo) lo = base;
-      if (base + height > hi) hi = base + height;
-    }
-    q->start[l] = lo;
-    if (hi - lo + 1 > q->span) q->span = hi - lo + 1;
-  }
-}
-
-static void transpose_lanes(tile_spread *q)
-{
-  const kir_batch *b = q->b;
-  const kir_rows *r = &q->w->r;
-  const uint32_t *rel = r->rel;
-  for (int a = 0; a < q->n; a++) {
-    vf row[L];
-    vu lo = u_all(UINT32_MAX), hi = u_all(0);
-    for (int i = 0; i < L; i++) {
-      int l = i < b->n ? i : b->n - 1;
-      int64_t base = r->base[q->ir[a][l]];
-      vu t = u_load(rel + q->ir[a][l] * L);
-      if (b->mixed) {
-        base += r->base[q->is[a][l]];
-        t += u_load(rel + q->is[a][l] * L);
-      }
-      t += u_all((uint32_t)(base - q->start[l]) << KIR_FRAC);
-      lo = u_min(lo, t), hi = u_max(hi, t);
-      row[i] = (vf)t;
-    }
-    f_transpose(row);
-    for (int i = 0; i < L; i++) u_store(q->w->v + (a * L + i) * L, (vu)row[i]);
-    u_store(q->w->vmin + a * L, lo);
-    u_store(q->w->vmax + a * L, hi);
-  }
-}
-
-/* The lanes' numbers of the legs' weights, transposed: the receivers', or whole weights where each lane has a source of
-   its own. False when all are 0. */
-static bool transpose_weights(tile_spread *q)
-{
-  const moho_kirchhoff *k = q->k;
-  const kir_batch *b = q->b;
-  const kir_rows *r = &q->w->r;
-  bool lit = false;
-  for (int a = 0; a < q->n; a++)
-    for (int l = 0; l < b->n; l++) lit |= r->lit[q->ir[a][l]] && (!b->mixed || r->lit[q->is[a][l]]);
-  for (int i = 0; lit && i < (b->mixed ? 1 : k->parts); i++)
-    for (int a = 0; a < q->n; a++) {
-      vf row[L];
-      for (int l = 0; l < L; l++) {
-        int lane = l < b->n ? l : b->n - 1;
-        if (b->mixed) {
-          double w[KIR_LANES];
-          for (int p = 0; p < L; p++) w[p] = 1;
-          leg_weights(k, r, q->is[a][lane], q->ir[a][lane], w);
-          for (int p = 0; p < L; p++) row[l][p] = (float)w[p];
-        } else {
-          row[l] = f_load((const float *)r->w[i] + q->ir[a][lane] * L);
-        }
-      }
-      f_transpose(row);
-      for (int p = 0; p < L; p++) f_store(q->w->leg[i] + (a * L + p) * L, row[p]);
-    }
-  return lit;
-}
-
-/* ---- points into windows -------------------------------------------------------------- */
-
-#define PAIR_POINT(ROWS, AT, VALUE)                                                                                    \
-  {                                                                                                                    \
-    vu t = u_all(c[AT]) + u_load(v + (AT)*L), row_of = t >> KIR_FRAC;                                                  \
-    vf value = VALUE, second = f_part(value, f_fraction(t)), first = value - second;                                   \
-    _Pragma("GCC unroll 16") for (int j = 0; j < ROWS; j++)                                                            \
-    {                                                                                                                  \
-      vm here = m_equal(row_of, u_all((uint32_t)j));                                                                   \
-      row[j] = f_add_if(here, row[j], first);                                                                          \
-      row[j + 1] = f_add_if(here, row[j + 1], second);                                                                 \
-    }                                                                                                                  \
-  }
-#define PAIRS(ROWS, VALUE)                                                                                             \
-  case ROWS:                                                                                                           \
-    for (int a = 0; a < n; a++) {                                                                                      \
-      const int i = live[a] * L + pair;                                                                                \
-      float *p = window + lo[i] * L;                                                                                   \
-      vf row[ROWS + 1];                                                                                                \
-      _Pragma("GCC unroll 16") for (int j = 0; j <= ROWS; j++) row[j] = f_load(p + j * L);                             \
-      PAIR_POINT(ROWS, i, VALUE(i))                                                                                    \
-      PAIR_POINT(ROWS, i + 1, VALUE(i + 1))                                                                            \
-      _Pragma("GCC unroll 16") for (int j = 0; j <= ROWS; j++) f_store(p + j * L, row[j]);                             \
-    }                                                                                                                  \
-    break;
-
-/* Any number of rows. */
-static void spread_pair(const forward_work *w, int i, bool weighted)
-{
-  vu row_of[2], step = u_all(0);
-  vf first[2], second[2];
-  for (int u = 0; u < 2; u++) {
-    vu t = u_all(w->c[i + u]) + u_load(w->v + (i + u) * L);
-    vf value = weighted ? f_load(w->value + (i + u) * L) : f_all(w->x[i + u]);
-    row_of[u] = t >> KIR_FRAC;
-    second[u] = f_part(value, f_fraction(t));
-    first[u] = value - second[u];
-  }
-  float *p = w->window + w->lo[i] * L;
-  vf now = f_load(p);
-  for (uint32_t j = w->lo[i]; j <= w->hi[i]; j++, p += L) {
-    vf next = f_load(p + L);
-    for (int u = 0; u < 2; u++) {
-      vm here = m_equal(row_of[u], step);
-      now = f_add_if(here, now, first[u]);
-      next = f_add_if(here, next, second[u]);
-    }
-    f_store(p, now);
-    now = next;
-    step += 1;
-  }
-  f_store(p, now);
-}
-
-#define ONE_FOR_ALL(i) f_all(x[i])
-#define ONE_EACH(i) f_load(x + (i)*L)
-#define SPREAD_PAIRS(NAME, X, VALUE, WEIGHTED)                                                                         \
-  static void NAME(const forward_work *w, const int *live, int n, const uint32_t *rows)                                \
-  {                                                                                                                    \
-    const uint32_t *v = w->v, *c = w->c, *lo = w->lo;                                                                  \
-    const float *x = w->X;                                                                                             \
-    float *window = w->window;                                                                                         \
-    for (int pair = 0; pair < L; pair += 2) switch (rows[pair]) {                                                      \
-      case 1:                                                                                                          \
-        PAIRS(2, VALUE)                                                                                                \
-        PAIRS(3, VALUE)                                                                                                \
-        PAIRS(4, VALUE)                                                                                                \
-        PAIRS(5, VALUE)                                                                                                \
-        PAIRS(6, VALUE)                                                                                                \
-        PAIRS(7, VALUE)                                                                                                \
-        PAIRS(8, VALUE)                                                                                                \
-      case 9:                                                                                                          \
-        PAIRS(10, VALUE)                                                                                               \
-      case 11:                                                                                                         \
-        PAIRS(12, VALUE)                                                                                               \
-      default:                                                                                                         \
-        for (int a = 0; a < n; a++) spread_pair(w, live[a] * L + pair, WEIGHTED);                                      \
-      }                                                                                                                \
-  }
-SPREAD_PAIRS(spread_pairs, x, ONE_FOR_ALL, false)
-SPREAD_PAIRS(spread_weighted_pairs, value, ONE_EACH, true)
-
-/* Single points, only where the index is inside the record. */
-static void spread_singly(const tile_spread *q, int64_t source_start, bool weighted)
-{
-  const forward_work *w = q->w;
-  vi none, last;
-  for (int l = 0; l < L; l++) {
-    int64_t start = q->start[l < q->b->n ? l : q->b->n - 1] + source_start, end = q->k->nt - 1 - start;
-    none[l] = start < -KIR_WINDOW ? KIR_WINDOW + 1 : start > KIR_WINDOW ? -KIR_WINDOW : (int32_t)-start;
-    last[l] = end < -1 ? -1 : end > 2 * KIR_WINDOW ? 2 * KIR_WINDOW : (int32_t)end;
-  }
-  for (int n = 0; n < q->nlive * L; n++) {
-    const int i = q->live[n / L] * L + n % L;
-    vu t = u_all(w->c[i]) + u_load(w->v + i * L), row_of = t >> KIR_FRAC, absolute = row_of + u_all(w->lo[i]);
-    vf value = weighted ? f_load(w->value + i * L) : f_all(w->x[i]);
-    vf second = f_part(value, f_fraction(t)), first = value - second;
-    vm in = m_less(none - 1, (vi)absolute) &
-            (m_less((vi)absolute, last) | (m_equal(absolute, (vu)last) & m_equal(t << (32 - KIR_FRAC), u_all(0))));
-    if (w->r.ok) in = m_and(in, m_bits(w->ok[i]));
-    float *p = w->window + w->lo[i] * L;
-    vu step = u_all(0);
-    for (uint32_t j = w->lo[i]; j <= w->hi[i]; j++, p += L) {
-      vm here = m_and(in, m_equal(row_of, step));
-      f_store(p, f_add_if(here, f_load(p), first));
-      f_store(p + L, f_add_if(here, f_load(p + L), second));
-      step += 1;
-    }
-  }
-}
-
-/* ---- one source of a batch --------------------------------------------------------------- */
-
-/* How the traces of all sources meet the tile; false: none does. */
-static bool look_at_tile(tile_spread *q, int64_t tile)
-{
-  const unsigned lanes = (1u << q->b->n) - 1;
-  unsigned some = 0;
-  for (int s = 0; s < q->b->nsrc; s++) {
-    q->in[s] = look(q->k, &q->k->box[tile], q->b->trace[s]);
-    some |= q->in[s].some &= lanes;
-  }
-  return some != 0;
-}
-
-/* The apertures' weights for source `which`: ALL when each trace sees all of the tile with weight 1; SOME: they are in
-   w->w, for the patches that q->live has. */
-static int weigh(tile_spread *q, int which)
-{
-  const moho_kirchhoff *k = q->k;
-  const int64_t e = q->b->trace[which];
-  const unsigned lanes = (1u << q->b->n) - 1;
-  if (!(lanes & ~q->in[which].all)) return ALL;
-  for (int a = 0; a < q->n && !q->placed; a++) moho_kir_geo(k, q->patch + a, &q->w->geo[a]);
-  q->placed = true;
-  q->nlive = 0;
-  for (int a = 0; a < q->n; a++) {
-    float *w = q->w->w + a * L * L;
-    const seen in = look(k, &q->w->geo[a].box, e);
-    if (!(in.some & lanes)) continue;
-    q->live[q->nlive++] = a;
-    if (lanes & ~in.all)
-      aperture_traces(k, &q->w->geo[a], e, w);
-    else
-      for (int i = 0; i < L; i++) f_store(w + i * L, f_all(1));
-  }
-  return q->nlive ? SOME : NONE;
-}
-
-/* The model under the weights of source `which`, for each point and lane. own: also those of the apertures. */
-static void weigh_model(const tile_spread *q, int which, bool own)
-{
-  const forward_work *w = q->w;
-  const int parts = q->b->mixed && q->k->parts ? 1 : q->k->parts;
-  for (int j = 0; j < q->nlive; j++) {
-    const int a = q->live[j];
-    const float *s[3] = {NULL};
-    for (int i = 0; i < parts && !q->b->mixed; i++) s[i] = (const float *)w->r.w[i] + q->is[a][which] * L;
-    for (int l = 0; l < L; l++) {
-      int i = a * L + l;
-      vf v = f_all(w->x[i]);
-      if (parts == 1) v *= f_load(w->leg[0] + i * L) * f_all(s[0] ? s[0][l] : 1);
-      if (parts == 2)
-        v = f_fma(f_all(w->x[i] * s[0][l]), f_load(w->leg[0] + i * L),
-                  f_all(w->x[i] * s[1][l]) * f_load(w->leg[1] + i * L));
-      if (parts == 3) {
-        vf p = f_load(w->leg[0] + i * L), t = f_load(w->leg[1] + i * L), u = f_load(w->leg[2] + i * L);
-        vf re = f_fma(f_all(s[0][l]), p, f_fma(f_all(s[1][l]), t, f_all(s[2][l]) * u));
-        vf im = f_all(s[1][l]) * u - f_all(s[2][l]) * t;
-        v *= f_sqrt(f_fma(re, re, im * im));
-      }
-      if (own) v *= f_load(w->w + i * L);
-      f_store(w->value + i * L, v);
-    }
-  }
-}
-
-static void usable_lanes(const tile_spread *q, int which)
-{
-  const uint16_t *ok = q->w->r.ok;
-  for (int i = 0; i < q->n * L; i++) {
-    int a = i / L, bit = i % L;
-    unsigned m = 0;
-    for (int l = 0; l < q->b->n; l++) {
-      int64_t is = q->is[a][q->b->mixed ? l : which];
-      m |= (unsigned)(ok[is] >> bit & ok[q->ir[a][l]] >> bit & 1) << l;
-    }
-    q->w->ok[i] = (uint16_t)m;
-  }
-}
-
-/* Times too far apart for a window: straight into the traces. */
-static void spread_points(const tile_spread *q, int which, bool weighted, float *y)
-{
-  const moho_kirchhoff *k = q->k;
-  for (int j = 0; j < q->nlive; j++)
-    for (int l = 0; l < q->b->n; l++) {
-      const int a = q->live[j], lane = q->b->mixed ? l : which;
-      float *row = y + l * q->w->ldy + KIR_PAD;
-      for (int i = 0; i < L; i++) {
-        int64_t at;
-        float f, x = weighted ? q->w->value[(a * L + i) * L + l] : q->w->x[a * L + i];
-        if (x == 0 || !sample(k, &q->w->r, q->patch + a, q->is[a][lane], q->ir[a][l], i, &at, &f)) continue;
-        row[at] += x - x * f;
-        row[at + 1] += x * f;
-      }
-    }
-}
-
-/* The source's part of the times; rows of pairs. Gives the rows of the window, 0 when it is too small. */
-static int64_t start_source(const tile_spread *q, int which, int64_t *source_start, uint32_t *rows)
-{
-  const forward_work *w = q->w;
-  const kir_rows *r = &w->r;
-  int64_t start = INT64_MAX, end = INT64_MIN;
-  for (int a = 0; a < q->n && !q->b->mixed; a++) {
-    int64_t base = r->base[q->is[a][which]], top = base + r->height[q->is[a][which]];
-    if (base < start) start = base;
-    if (top > end) end = top;
-  }
-  if (q->b->mixed) start = 0, end = -1;
-  *source_start = start;
-  if (q->span + (end - start + 1) + 2 > KIR_WINDOW) return 0;
-  vu high = u_all(0), most = u_all(0);
-  for (int a = 0; a < q->n; a++) {
-    int64_t is = q->is[a][which];
-    vu c = u_all(0);
-    if (!q->b->mixed)
-      c = u_load((const uint32_t *)r->rel + is * L) + u_all((uint32_t)(r->base[is] - start) << KIR_FRAC);
-    vu lo = (c + u_load(w->vmin + a * L)) >> KIR_FRAC, hi = (c + u_load(w->vmax + a * L)) >> KIR_FRAC;
-    lo = u_min(lo, u_swap_pairs(lo)), hi = u_max(hi, u_swap_pairs(hi));
-    high = u_max(high, hi);
-    most = u_max(most, hi - lo);
-    u_store(w->c + a * L, c - (lo << KIR_FRAC));
-    u_store(w->lo + a * L, lo);
-    u_store(w->hi + a * L, hi);
-  }
-  u_store(rows, most + 1);
-  return (int64_t)u_highest(high) + 2;
-}
-
-static void add_window(const tile_spread *q, int64_t source_start, int64_t rows, float *y)
-{
-  const forward_work *w = q->w;
-  float *to[L];
-  for (int l = 0; l < L; l++) {
-    int64_t at = l < q->b->n ? q->start[l] + source_start : -1;
-    bool here = l < q->b->n && at > -KIR_WINDOW && at < q->k->nt;
-    to[l] = here ? y + l * w->ldy + KIR_PAD + at : w->nowhere;
-  }
-  for (int64_t j = 0; j < rows; j += L) {
-    vf r[L];
-    for (int l = 0; l < L; l++) r[l] = f_load(w->window + (j + l) * L);
-    f_transpose(r);
-    for (int l = 0; l < L; l++) f_store(to[l] + j, f_load(to[l] + j) + r[l]);
-  }
-}
-
-static void spread_source(tile_spread *q, int which)
-{
-  const forward_work *w = q->w;
-  const moho_kirchhoff *k = q->k;
-  float *y = w->y + (int64_t)which * L * w->ldy;
-  uint32_t rows[KIR_LANES];
-  int64_t start = 0, lowest = INT64_MAX, highest = INT64_MIN, used = 0;
-  bool coarse = false, lit = !k->parts || q->b->mixed;
-  if (k->aperture && !q->in[which].some) return;
-  for (int a = 0; a < q->n && !lit; a++) lit |= w->r.lit[q->is[a][which]];
-  if (!lit) return;
-  for (int a = 0; a < q->n; a++) coarse |= k->shift[q->patch + a] != 0;
-  if (!coarse) used = start_source(q, which, &start, rows);
-  for (int l = 0; l < q->b->n && used; l++) {
-    if (q->start[l] + start < lowest) lowest = q->start[l] + start;
-    if (q->start[l] + start > highest) highest = q->start[l] + start;
-  }
-  if (used && (lowest >= k->nt || highest + used < 0)) return;
-  int in = k->aperture ? weigh(q, which) : ALL;
-  if (in == NONE) return;
-  if (in == ALL) {
-    q->nlive = q->n;
-    for (int a = 0; a < q->n; a++) q->live[a] = a;
-  }
-  bool weighted = k->parts || in == SOME;
-  if (weighted) weigh_model(q, which, in == SOME);
-  if (!used) {
-    spread_points(q, which, weighted, y);
-    return;
-  }
-  bool inside = lowest >= 0 && highest + used - 2 < k->nt - 1;
-  int64_t padded = (used + L - 1) / L * L;
-  memset(w->window, 0, (size_t)padded * L * sizeof *w->window);
-  if (inside && q->usual) {
-    if (weighted)
-      spread_weighted_pairs(w, q->live, q->nlive, rows);
-    else
-      spread_pairs(w, q->live, q->nlive, rows);
-  } else {
-    if (w->r.ok) usable_lanes(q, which);
-    spread_singly(q, start, weighted);
-  }
-  add_window(q, start, padded, y);
-}
+   With stored tables a thread owns a batch and walks the tiles. */
 
 /* ---- a batch ---------------------------------------------------------------------------------- */
 
@@ -600,8 +75,49 @@ static void sweep(tile_spread *q, const float *image, int64_t from, int64_t to)
 
 /* ---- groups of batches, for which rows are made -------------------------------------------- */
 
-/* The sides of batches [from, to). */
-static void list_sides(const moho_kirchhoff *k, int64_t from, int64_t to, forward_room *m)
+/* Where tables are not kept: a group of batches goes through the image a slab of tiles at a time, whose rows are made once for all of them. There is room for
+   two slabs, so that threads that have nothing left to do in one go on to the next. */
+typedef struct forward_room {
+  kir_rows r[2];                        /* [patch of the slab][side of the group]          */
+  int64_t rows, group;                  /* of a slab; batches of a group                   */
+  size_t bytes;                         /* of the rows                                     */
+  float *y;                             /* traces of the group's batches                   */
+  size_t one;                           /* numbers of a batch's                            */
+  int32_t *sides, *index;               /* the group's sides; place of a side among them   */
+  kir_lot *lots;
+  _Atomic int64_t *slabs;               /* that each batch of the group has behind it      */
+  struct forward_turn {
+    int64_t sides, lots;                /* of the group                                    */
+    _Atomic int64_t next, made[2], done[2]; /* job; tiles made in a room, batches that left it, in all slabs so far */
+  } *turn;
+} forward_room;
+
+/* A forty-eighth of full tables, so that coarse ones with their room are a twelfth, but no less than 16 tiles. */
+static forward_room forward_share(const moho_kirchhoff *k, char **work)
+{
+  const size_t unit = (size_t)(1 + k->parts) * L * sizeof(float) + 8, side = (size_t)k->nside;
+  const int64_t most = (int64_t)(KIR_ROOM / unit), tile = KIR_TILE * k->nside, all = k->npatch * k->nside;
+  forward_room m = {.rows = all / 48, .one = (size_t)k->most * L * (size_t)row_of_sums(k)};
+  if (m.rows < 16 * tile) m.rows = 16 * tile;
+  if (m.rows > most) m.rows = most;
+  m.rows = m.rows < 2 * tile ? tile : m.rows / 2;
+  if (m.rows > all) m.rows = all;
+  m.group = (int64_t)(KIR_SUMS / (m.one * sizeof(float) + 1));
+  if (m.group < k->slots) m.group = k->slots;
+  if (m.group > k->nbatch) m.group = k->nbatch;
+  m.turn = (struct forward_turn *)take(work, sizeof *m.turn);
+  m.slabs = (_Atomic int64_t *)take(work, (size_t)m.group * sizeof *m.slabs);
+  m.sides = (int32_t *)take(work, side * sizeof *m.sides), m.index = (int32_t *)take(work, side * sizeof *m.index);
+  m.lots = (kir_lot *)take(work, most_lots(side) * sizeof *m.lots);
+  m.y = (float *)take(work, (size_t)m.group * m.one * sizeof *m.y);
+  const char *start = *work;
+  for (int i = 0; i < 2; i++) m.r[i] = own_rows(k, m.rows, work);
+  m.bytes = (size_t)(*work - start);
+  return m;
+}
+
+/* The sides of batches [from, to), and no job of theirs begun. */
+static void start_group(const moho_kirchhoff *k, int64_t from, int64_t to, forward_room *m)
 {
   memset(m->index, 0, (size_t)k->nside * sizeof *m->index);
   for (const kir_batch *b = k->batch + from; b < k->batch + to; b++) {
@@ -611,16 +127,18 @@ static void list_sides(const moho_kirchhoff *k, int64_t from, int64_t to, forwar
   int32_t n = 0;
   for (int64_t i = 0; i < k->nside; i++)
     if (m->index[i]) m->sides[n] = (int32_t)i, m->index[i] = n++;
-  *m->n = n;
-  make_lots(m->sides, n, false, m->lots);
+  m->turn->sides = n, m->turn->lots = make_lots(m->sides, n, false, m->lots);
+  atomic_store(&m->turn->next, 0);
+  for (int i = 0; i < 2; i++) atomic_store(&m->turn->made[i], 0), atomic_store(&m->turn->done[i], 0);
+  for (int64_t i = 0; i < to - from; i++) atomic_store(&m->slabs[i], 0);
 }
 
-/* Rows of a tile of the slab that begins with patch `first`, if some of the batches [from, to) sees it. */
-static void make_tile(tile_spread *q, const float *image, int64_t tile, int64_t from, int64_t to)
+/* Rows of a tile, if some of the batches [from, to) sees it. */
+static void make_tile(tile_spread *q, const forward_room *m, const float *image, int64_t tile, int64_t from, int64_t to)
 {
   const moho_kirchhoff *k = q->k;
   const forward_work *w = q->w;
-  const int64_t patch = k->tile[tile], end = k->tile[tile + 1], n = *q->room->n;
+  const int64_t patch = k->tile[tile], end = k->tile[tile + 1];
   bool seen = !k->aperture;
   if (moho_stop_now() || !has_model(image + patch * L, (end - patch) * L)) return;
   for (int64_t b = from; b < to && !seen; b++) {
@@ -631,8 +149,16 @@ static void make_tile(tile_spread *q, const float *image, int64_t tile, int64_t 
     if (by_vectors(k, p)) frame(k, p, w->geo);
     else moho_kir_geo(k, p, w->geo);
     if (k->step) make_mesh(k, w->geo, p, w->mesh);
-    for (int64_t i = 0; i * L < n; i++) fresh_rows(k, w->geo, w->mesh, p, &q->room->lots[i], &w->r, (p - q->first) * n);
+    if (k->step && tile + 1 < k->ntile) ask_for_nodes(k, k->tile[tile + 1], k->tile[tile + 2], p - patch, end - patch);
+    for (int64_t i = 0; i < m->turn->lots; i++) fresh_rows(k, w->geo, w->mesh, p, &m->lots[i], &w->r, (p - q->first) * q->sides);
   }
+}
+
+/* Until others have brought a count to n: what they do for it was begun before. */
+static void wait_for(_Atomic int64_t *count, int64_t n)
+{
+  for (int i = 0; atomic_load(count) < n; i++)
+    if (i > 100) sched_yield();
 }
 
 /* Where traces go. */
@@ -643,36 +169,41 @@ typedef struct forward_to {
   float *y;
 } forward_to;
 
-/* By all threads of a team. */
-static void forward_groups(const moho_kirchhoff *k, const float *image, forward_room *m, forward_work *w, const forward_to *to)
+/* Batches [first, last), by all threads of a team. Jobs come slab by slab, first the tiles whose rows are made, then the batches; each waits for earlier jobs only.
+   A batch meets the tiles in their order, whoever has it. */
+static void forward_group(const moho_kirchhoff *k, const float *image, forward_room *m, forward_work *w, const forward_to *to, int64_t first, int64_t last)
 {
-  w->r = m->r;
-  for (int64_t first = 0; first < k->nbatch; first += m->group) {
-    const int64_t last = first + m->group < k->nbatch ? first + m->group : k->nbatch;
-#pragma omp single
-    list_sides(k, first, last, m);
-    const int64_t tiles = m->rows / (KIR_TILE * *m->n) > 0 ? m->rows / (KIR_TILE * *m->n) : 1;
-    for (int64_t from = 0; from < k->ntile; from += tiles) {
-      const int64_t end = from + tiles < k->ntile ? from + tiles : k->ntile;
-      tile_spread q = {.k = k, .w = w, .room = m, .first = k->tile[from]};
-#pragma omp for schedule(dynamic, 1)
-      for (int64_t t = from; t < end; t++) make_tile(&q, image, t, first, last);
-#pragma omp for schedule(dynamic, 1)
-      for (int64_t i = first; i < last; i++) {
-        q.b = &k->batch[i];
-        w->y = m->y + (size_t)(i - first) * m->one;
-        if (!from) memset(w->y, 0, m->one * sizeof *w->y);
-        sweep(&q, image, from, end);
-        if (end == k->ntile) put_traces(k, q.b, w, to->alpha, to->add, to->shift, to->y, to->ldy);
-      }
+  struct forward_turn *turn = m->turn;
+  const int64_t batches = last - first, fit = m->rows / (KIR_TILE * turn->sides), some = fit > 0 ? fit : 1;
+  const int64_t tiles = some < k->ntile ? some : k->ntile, jobs = tiles + batches;
+  for (int64_t job; (job = atomic_fetch_add(&turn->next, 1)) < (k->ntile + tiles - 1) / tiles * jobs;) {
+    const int64_t slab = job / jobs, room = slab & 1, before = slab / 2, from = slab * tiles, tile = from + job % jobs;
+    const int64_t end = from + tiles < k->ntile ? from + tiles : k->ntile;
+    tile_spread q = {.k = k, .w = w, .index = m->index, .sides = turn->sides, .first = k->tile[from]};
+    w->r = m->r[room];
+    if (tile < from + tiles) {
+      wait_for(&turn->done[room], before * batches);
+      if (tile < end) make_tile(&q, m, image, tile, first, last);
+      atomic_fetch_add(&turn->made[room], 1);
+      continue;
     }
+    const int64_t i = job % jobs - tiles;
+    wait_for(&m->slabs[i], slab);
+    wait_for(&turn->made[room], (before + 1) * tiles);
+    q.b = &k->batch[first + i];
+    w->y = m->y + (size_t)i * m->one;
+    if (!from) memset(w->y, 0, m->one * sizeof *w->y);
+    sweep(&q, image, from, end);
+    if (end == k->ntile) put_traces(k, q.b, w, to->alpha, to->add, to->shift, to->y, to->ldy);
+    atomic_store(&m->slabs[i], slab + 1);
+    atomic_fetch_add(&turn->done[room], 1);
   }
 }
 
 static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool add, int64_t shift, float *y,
                     int64_t ldy, float *image, char *room, char *work, size_t slot, int threads)
 {
-  forward_room share = {.n = NULL};
+  forward_room share = {.group = k->nbatch};
   pack_model(k, m, image, threads);
   if (!k->stored) share = forward_share(k, &room);
 #pragma omp parallel num_threads(threads)
@@ -680,7 +211,13 @@ static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool 
     char *mine = work + slot * (size_t)omp_get_thread_num();
     forward_work w = forward_scratch(k, &mine);
     memset(w.window, 0, (size_t)(KIR_WINDOW + 2 * L) * L * sizeof *w.window);
-    if (!k->stored) forward_groups(k, image, &share, &w, &(forward_to){alpha, add, shift, ldy, y});
+    for (int64_t first = 0; first < k->nbatch && !k->stored; first += share.group) {
+      const int64_t last = first + share.group < k->nbatch ? first + share.group : k->nbatch;
+#pragma omp barrier
+#pragma omp single
+      start_group(k, first, last, &share);
+      forward_group(k, image, &share, &w, &(forward_to){alpha, add, shift, ldy, y}, first, last);
+    }
 #pragma omp for schedule(dynamic, 1)
     for (int64_t i = 0; i < (k->stored ? k->nbatch : 0); i++) {
       tile_spread q = {.k = k, .b = &k->batch[i], .w = &w};

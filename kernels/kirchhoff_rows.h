@@ -159,18 +159,25 @@ static inline bool by_vectors(const moho_kirchhoff *k, int64_t patch)
   return k->step && k->type == MOHO_F32 && !k->bad[patch];
 }
 
-/* Lots of n sides in rising order, whose rows are those of all sides, or follow one another; gives how many. */
+/* Lots of n sides, at most: all but the last are at least half full. */
+static size_t most_lots(size_t n) { return n / (L / 2) + 1; }
+
+/* Lots of n sides in rising order, whose rows are those of all sides, or follow one another; gives how many. A lot ends where a run of sides does, unless that is
+   short: sides one by one take twice as long. */
 static int64_t make_lots(const int32_t *sides, int64_t n, bool all, kir_lot *lots)
 {
   int64_t made = 0;
-  for (int64_t i = 0; i < n; i += L, made++) {
+  for (int64_t i = 0; i < n; i += lots[made++].n) {
     kir_lot *s = &lots[made];
-    s->n = n - i < L ? (int)(n - i) : L;
+    const int most = n - i < L ? (int)(n - i) : L;
+    int run = 1;
+    while (run < most && sides[i + run] == sides[i] + run) run++;
+    s->run = run == most || run >= L / 2;
+    s->n = s->run ? run : most;
     for (int l = 0; l < L; l++) {
       const int64_t j = i + (l < s->n ? l : s->n - 1);
       s->side[l] = sides[j], s->row[l] = (int32_t)(all ? sides[j] : j);
     }
-    s->run = s->side[s->n - 1] - s->side[0] == s->n - 1;
   }
   return made;
 }

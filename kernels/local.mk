@@ -46,7 +46,7 @@ libkirchhoff_generic_la_CFLAGS = $(kirchhoff_cflags) -Wno-psabi
 libkirchhoff_generic_la_SOURCES = %D%/kirchhoff_generic.c
 libkirchhoff_generic_la_SOURCES += %D%/kirchhoff_body.h %D%/kirchhoff_isa.h %D%/kirchhoff_rows.h %D%/kirchhoff_coarse.h %D%/kirchhoff_near.h
 libkirchhoff_generic_la_SOURCES += %D%/kirchhoff_aperture.h %D%/kirchhoff_illumination.h
-libkirchhoff_generic_la_SOURCES += %D%/kirchhoff_adjoint.h %D%/kirchhoff_forward.h %D%/kirchhoff_double.h
+libkirchhoff_generic_la_SOURCES += %D%/kirchhoff_adjoint.h %D%/kirchhoff_spread.h %D%/kirchhoff_forward.h %D%/kirchhoff_double.h
 libmoho_la_LIBADD += libkirchhoff_generic.la
 if X86_64
 noinst_LTLIBRARIES += libkirchhoff_avx2.la
