@@ -179,6 +179,8 @@ describe("sweeps", function()
       expect.fails("give both as many", function() sweep.zip{ a = { 1, 2 }, b = { 1, 2, 3 } } end)
       expect.fails("above zero", function() sweep.logspace(0, 1, 3) end)
       expect.fails("no values from 1 to 0", function() sweep.range(1, 0) end)
+      expect.fails("sweep.range: 1e%+09 values from 0 to 1e%+06 in steps of 0.001: at most 1e%+07", function() sweep.range(0, 1e6, 1e-3) end)
+      expect.fails('sweep: argument \'n\': mode "grid" has the points of its space; give mode = "random"', function() sweep{ space = { a = { 1 } }, n = 5, run = print } end)
     end)
   end)
 

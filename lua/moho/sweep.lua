@@ -116,6 +116,9 @@ local sweep = schema.fn{
     local s = setmetatable({ name = name, out = M.mode.out or o.out or "runs/" .. name, file = file, seed = o.seed, space = o.space, mode = o.mode, n = o.n,
       where = o.where, run_function = o.run, setup = o.setup, finish = o.finish, timeout = o.timeout, retries = o.retries, minimize = o.minimize, maximize = o.maximize,
       fresh = o.fresh, device = M.mode.device, sets = M.mode.sets, args = {}, }, Sweep)
+    if o.n and (o.mode == "grid" or o.mode == "list") then
+      schema.fail("sweep", "argument 'n': mode \"%s\" has the points of its space; give mode = \"random\" or \"latin\"", o.mode)
+    end
     if o.minimize and o.maximize then schema.fail("sweep", "give minimize or maximize, not both") end
     if type(o.memory) == "function" then s.estimate = o.memory
     elseif o.memory then

@@ -47,7 +47,8 @@ fn("range", "Values from one to another in steps; the last is not beyond `to`.",
     { "step", "number", default = 1, help = "difference of neighbours, in its unit" } },
   function(a, b, step)
     local n = math.floor((b - a) / step + 1e-9)
-    if step == 0 or n < 0 or n > 1e7 then schema.fail("sweep.range", "no values from %g to %g in steps of %g", a, b, step) end
+    if step ~= 0 and n > 1e7 then schema.fail("sweep.range", "%g values from %g to %g in steps of %g: at most 1e+07", n, a, b, step) end
+    if step == 0 or n < 0 then schema.fail("sweep.range", "no values from %g to %g in steps of %g", a, b, step) end
     local v = {}
     for i = 0, n do v[i + 1] = tidy(a + i * step) end
     return values{ list = v }
