@@ -11,7 +11,9 @@ local python = arg[2] or "python3"
 local rows = math.floor(math.sqrt(n))
 local device = moho.device()
 
+-- What the case before left is collected first: its last temporaries would have this one take fresh memory.
 local function best(f)
+  collectgarbage()
   f()
   local t = math.huge
   for _ = 1, 7 do
