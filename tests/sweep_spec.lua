@@ -375,6 +375,24 @@ describe("sweeps", function()
       assert.equal(0, code, out)
       assert.same({ done = 5 }, counts "list")
     end)
+    it("as a script does not pass over options of the command", function()
+      local body = "return sweep{ space = { n = { 1 } }, run = function() return { y = 1 / 3 } end }"
+      script("bare.lua", body)
+      local code, out = run{ "bare.lua", "--help" }
+      assert.equal(0, code)
+      assert.truthy(out:find("usage: moho", 1, true) and out:find("--dry-run", 1, true), out)
+      local err
+      code, out, err = run{ "bare.lua", "--dry-run" }
+      assert.same({ 2, "" }, { code, out })
+      assert.truthy(err:find("'--dry-run' is an option of moho sweep: moho sweep bare.lua --dry-run", 1, true), err)
+      assert.is_false(program.readable(dir .. "/runs/bare/sweep"))
+      script("with.lua", "local o = moho.options{ out = { 'x' } } return sweep{ out = o.out, space = { n = { 1 } }, run = function() return { y = 1 / 3 } end }")
+      code, out, err = run{ "with.lua", "--out=mine" }
+      assert.equal(0, code, err)
+      assert.truthy(program.readable(dir .. "/mine/sweep"))
+      assert.truthy((out .. err):find("{n=1}  y=0.333333\n", 1, true), out .. err)
+      assert.equal(1 / 3, require("moho.sweep_table").results(dir .. "/mine")[1].row.y)
+    end)
     it("takes values, limits, ranges, and says what it would do", function()
       script("o.lua", [[return sweep{ space = { damp = { 1, 2 }, niter = { 10, 20 } }, run = function(p) moho.zeros{ shape = { 100 } } return { y = p.damp * p.niter } end }]])
       local _, out = run{ "sweep", "o.lua", "--set", "damp=0.1,9007199254740993,it's", "--dry-run" }

@@ -165,6 +165,7 @@ return schema.fn {
     local ok, out = pcall(parse, list, by_flag, args or arg or {})
     if ok and out then
       provenance.parameters(out)
+      if not args then provenance.words_read = true end
       local names = {}
       for i, o in ipairs(list) do names[i], names[o.name] = o.name, true end
       return setmetatable(out, { __index = function(_, key)

@@ -3,6 +3,7 @@ local core = require "moho.core"
 local schema = require "moho.schema"
 local host = require "moho.host"
 local folder = require "moho.sweep_folder"
+local provenance = require "moho.provenance"
 
 local M = {}
 local usage_text = [[
@@ -317,9 +318,25 @@ end
 --- What the program calls: `device` and `threads` as asked for before the word sweep (nil, 0).
 function M.main(device, threads) os.exit(ended(main, { unpack(arg) }, device, threads)) end
 
+-- `moho FILE --dry-run` of a script without moho.options: nobody has read the words, and the sweep would just run.
+local function unread_words()
+  if provenance.words_read then return end
+  for _, w in ipairs(arg or {}) do
+    if w == "--help" or w == "-h" then
+      io.write(usage_text)
+      os.exit(0)
+    end
+    local name = w:match "^%-%-([^=]+)"
+    if name and run_options[name:gsub("-", "_")] then
+      usage("'--%s' is an option of moho sweep: moho sweep %s %s", name, arg[0], w)
+    end
+  end
+end
+
 --- A script that returned a sweep to the program itself: moho FILE.
 function M.returned(s)
   os.exit(ended(function()
+    unread_words()
     if s.file and core.holds_card() then require("moho.sweep_run").hand_over(s) end
     local o = { sets = {} }
     return run(s, o, {})

@@ -94,6 +94,14 @@ function Progress:tick(running)
   self.width = #line
 end
 
+-- A run's results with as many digits as are read; all of them are in its record.
+local function row_text(row)
+  local words = {}
+  for name, v in pairs(row) do words[#words + 1] = ("%s=%s"):format(name, type(v) == "number" and ("%.6g"):format(v) or text.of(v)) end
+  table.sort(words)
+  return table.concat(words, ", ")
+end
+
 function Progress:event(what, run, record, running)
   if what == "done" then
     self.done = self.done + 1
@@ -106,7 +114,7 @@ function Progress:event(what, run, record, running)
       left = self:left() }, "\n")
   elseif self.form == "plain" and (what ~= "started") then
     say(self, ("run %d %s in %s: %s%s"):format(run.number, what, show.duration(record.seconds or 0), run.key,
-      what == "done" and "  " .. text.of(record.row or {}) or "  " .. tostring(record.error):match "^[^\n]*"))
+      what == "done" and "  " .. row_text(record.row or {}) or "  " .. tostring(record.error):match "^[^\n]*"))
     say(self, "  " .. self:summary(running))
   end
   if what == "failed" and self.failed == 1 and self.form ~= "none" and self.form ~= "json" then
