@@ -81,6 +81,14 @@ describe("the host", function()
       local _, out = run { "-e", "print 'zero'", "-l", "one", "-eprint'two'", write("last.lua", "print 'three'") }
       assert.equal("zero\none\ntwo\nthree\n", out)
     end)
+    it("makes a module of -l a global, unless there is one of its name or it is in a folder", function()
+      write("answers.lua", "return { n = 42 }")
+      write("own.lua", "rawset(_G, 'own', 'its own') return 'another'")
+      local code, out = run { "-l", "moho", "-e", "print(moho.linspace{ from = 0, to = 3, n = 4 }:sum())" }
+      assert.same({ 0, "6\n" }, { code, out })
+      code, out = run { "-l", "answers", "-l", "own", "-l", "table", "-l", "moho.schema", "-e", "print(answers.n, own, table.concat{ 'a', 'b' }, rawget(_G, 'moho.schema'))" }
+      assert.same({ 0, "42\tits own\tab\tnil\n" }, { code, out })
+    end)
     it("stops at the first failure", function()
       local code, out = run { "-e", "error 'x'", write("last.lua", "print 'three'") }
       assert.equal(1, code)
@@ -116,6 +124,13 @@ describe("the host", function()
         assert.equal(bytes, limit{ "--mem=" .. text }, text)
       end
       assert.equal(2 ^ 20, limit{ env = "MOHO_MEM=1MiB" })
+      local json = require "dkjson"
+      local _, told = run{ "--mem=1536MiB", "info" }
+      assert.truthy(told:find("\narrays at most 1.5 GiB on a device\n", 1, true), told)
+      _, told = run{ "--mem=60%", "info" }
+      assert.truthy(told:find("\narrays at most 60% of a device's memory\n", 1, true), told)
+      assert.equal(2 ^ 20, json.decode((select(2, run{ "--mem=1MiB", "info", "--json" }))).limit)
+      assert.equal(0.25, json.decode((select(2, run{ "--mem=25%", "info", "--json" }))).limit_part)
       assert.equal(2 ^ 21, limit{ "--mem", "2MiB", env = "MOHO_MEM=1MiB" })
       assert.is_nil(limit{ "-E", env = "MOHO_MEM=1MiB" })
       local half, all = limit{ "--mem=50%" }, limit{ "--mem=100%" }

@@ -35,11 +35,14 @@ static int run(lua_State *L, int status, int nargs)
   return status == 0 ? EXIT_OK : EXIT_ERROR;
 }
 
+/* As in Lua 5.4 the module is a global too: moho -l moho -e 'print(moho.mem())'. What the module has set itself stays. */
 static int run_require(lua_State *L, const char *name)
 {
-  lua_getglobal(L, "require");
+  static const char code[] = "local name = ... local m = require(name) "
+                             "if name:find '^[%a_][%w_]*$' and rawget(_G, name) == nil then rawset(_G, name, m) end";
+  int status = luaL_loadbuffer(L, code, sizeof code - 1, "=moho/host");
   lua_pushstring(L, name);
-  return run(L, 0, 1);
+  return run(L, status, 1);
 }
 
 static int run_steps(lua_State *L, const options *o)
@@ -197,7 +200,7 @@ int main(int argc, char **argv)
   moho_ctx_limit_new(o.memory, o.memory_part);
   if (o.what == RUN_INFO) {
     rc = set_device(NULL, &o);
-    if (!rc) info_show(o.device, o.json);
+    if (!rc) info_show(&o);
     options_clear(&o);
     return rc;
   }

@@ -40,7 +40,7 @@ static const struct option {
   int id;
 } table[] = {
     {'e', NULL, "CODE", "run CODE; -e and -l may be repeated and run in order, before the script", OPT_E},
-    {'l', NULL, "MOD", "require MOD", OPT_L},
+    {'l', NULL, "MOD", "require MOD, as the global of that name", OPT_L},
     {'i', NULL, NULL, "the prompt after the rest, also when the input is no terminal", OPT_INTERACTIVE},
     {'I', NULL, "DIR", "look for modules in DIR", OPT_I},
     {'E', NULL, NULL, "ignore MOHO_* and LUA_* in the environment", OPT_NOENV},

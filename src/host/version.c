@@ -137,8 +137,21 @@ static void devices(const char *kind, bool json, bool *first)
   }
 }
 
-void info_show(const char *device, bool json)
+/* What --mem lets arrays hold. */
+static void limit(const options *o)
 {
+  if (o->memory_part > 0)
+    printf(o->json ? ",\n  \"limit_part\": %.6g" : "arrays at most %.4g%% of a device's memory\n", o->memory_part * (o->json ? 1 : 100));
+  else if (o->memory && o->json)
+    printf(",\n  \"limit\": %zu", o->memory);
+  else if (o->memory)
+    printf("arrays at most %.4g GiB on a device\n", (double)o->memory / 1073741824.0);
+}
+
+void info_show(const options *o)
+{
+  const char *device = o->device;
+  bool json = o->json;
   item v[MAXITEMS];
   int n = versions(v), threads = moho_threads(0);
   long page = sysconf(_SC_PAGESIZE);
@@ -149,13 +162,15 @@ void info_show(const char *device, bool json)
   if (json) printf("{");
   write_items(v, n, json);
   if (json) {
-    printf(",\n  \"threads\": %d,\n  \"memory\": {\"total\": %.0f, \"free\": %.0f},\n  \"default_device\": ", threads,
-           total, avail);
+    printf(",\n  \"threads\": %d,\n  \"memory\": {\"total\": %.0f, \"free\": %.0f}", threads, total, avail);
+    limit(o);
+    printf(",\n  \"default_device\": ");
     json_string(device);
     printf(",\n  \"devices\": [");
   } else {
-    printf("threads %d\nmemory %.1f GiB, %.1f GiB free\ndefault device %s\ndevices\n", threads, total / 1073741824.0,
-           avail / 1073741824.0, device);
+    printf("threads %d\nmemory %.1f GiB, %.1f GiB free\n", threads, total / 1073741824.0, avail / 1073741824.0);
+    limit(o);
+    printf("default device %s\ndevices\n", device);
   }
   devices("cpu", json, &first);
   devices("cuda", json, &first);
