@@ -42,8 +42,8 @@ return function()
     if not name then files[#files + 1] = word
     else
       local names = {}
-      for k in pairs(options) do names[#names + 1] = k end
-      if not options[name] then fail("unknown option '--%s'%s", name, schema.suggest(name, names)) end
+      for k in pairs(options) do names[#names + 1] = "--" .. k end
+      if not options[name] then fail("unknown option '--%s'%s", name, schema.suggest("--" .. name, names)) end
       if value == "" then fail("option '--%s' needs a value: --%s=...", name, name) end
       o[name] = options[name](value, name)
     end

@@ -240,7 +240,10 @@ local formats = {
   h5 = "h5", hdf5 = "h5", npy = "npy", npz = "npz", sgy = "segy", segy = "segy",
   bin = "raw", raw = "raw", dat = "raw", rsf = "rsf",
 }
-local suffixes = { "h5", "hdf5", "npy", "npz", "sgy", "segy", "rsf", "bin", "raw", "dat" }
+local suffixes = {
+  read = { "h5", "hdf5", "npy", "npz", "sgy", "segy", "rsf", "bin", "raw", "dat" },
+  write = { "h5", "hdf5", "npy", "npz", "rsf", "bin", "raw", "dat" },
+}
 local later = { su = true }
 local names = { h5 = "HDF5 files", npy = ".npy files", npz = ".npz files", segy = "SEG-Y files", rsf = "RSF files", raw = "raw binary files" }
 
@@ -248,9 +251,9 @@ local function format_of(who, path)
   local suffix = path:match("%.([^./]+)$")
   local format = suffix and formats[suffix:lower()]
   if format then return format end
-  local known = "." .. table.concat(suffixes, " .")
+  local known = "." .. table.concat(suffixes[who], " .")
   if not suffix then schema.fail(who, "%s has no suffix to know its format by; known are %s", path, known) end
-  local hint = later[suffix:lower()] and "" or schema.suggest(suffix:lower(), suffixes)
+  local hint = later[suffix:lower()] and "" or schema.suggest(suffix:lower(), suffixes[who])
   schema.fail(who, "%s: format '%s' is not supported%s; known are %s", path, suffix, hint, known)
 end
 
