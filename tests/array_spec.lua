@@ -201,6 +201,18 @@ describe("views", function()
     assert.equal(100, (b + b).axes[1].o)
     assert.equal(100, b:astype("f64").axes[1].o)
     fails("an axis has o, d, label and unit, not 'dx'", function() b.axes[1] = { dx = 1 } end)
+    fails("an axis has o, d, label and unit, not 'dx'", function() b.axes[1].dx = 1 end)
+    local c = moho.zeros{ shape = { 2, 3 }, device = "cpu" }
+    fails("axes: 'o' without 'd', the step; give both: a.axes%[i%] = { o = 7, d = ... }", function() c.axes[1].o = 7 end)
+    fails("axes: 'o' without 'd'", function() c.axes[2] = { o = 7, label = "x" } end)
+    for _, d in ipairs{ 0, 0 / 0, 1 / 0 } do
+      fails("axes: 'd': expected a finite number, not 0, got", function() c.axes[1] = { o = 1, d = d } end)
+      fails("axes: 'd': expected a finite number, not 0, got", function() c.axes[1].d = d end)
+    end
+    fails("axes: 'label': expected a string, got number 5", function() c.axes[1].label = 5 end)
+    c.axes[1].d = 2
+    c.axes[1].o = 7
+    assert.same({ 7, 2 }, { c.axes[1].o, c.axes[1].d })
     fails("axis 3: the array has 2", function() b.axes[3] = { o = 1 } end)
   end)
 end)

@@ -315,16 +315,29 @@ method{ name = "array:dot", help = "Sum of conj(a) b, in double; a complex numbe
         returns = "number", call = core.array_dot }
 
 -- ---- axes metadata ---------------------------------------------------------------------
+-- Sampling as it may be set: a place without a step says nothing, and would be lost.
+local function checked_axis(v)
+  for k, x in pairs(v) do
+    if k ~= "o" and k ~= "d" and k ~= "label" and k ~= "unit" then
+      schema.fail("axes", "an axis has o, d, label and unit, not '%s'%s", tostring(k), schema.suggest(tostring(k), { "o", "d", "label", "unit" }))
+    end
+    local want = (k == "o" or k == "d") and "number" or "string"
+    if type(x) ~= want then schema.fail("axes", "'%s': expected a %s, got %s", k, want, schema.describe(x)) end
+    if want == "number" and (x ~= x or math.abs(x) == math.huge or k == "d" and x == 0) then
+      schema.fail("axes", "'%s': expected a finite number%s, got %g", k, k == "d" and ", not 0" or "", x)
+    end
+  end
+  if v.o and not v.d then schema.fail("axes", "'o' without 'd', the step; give both: a.axes[i] = { o = %g, d = ... }", v.o) end
+  return v
+end
+
 local function axis_proxy(a, i)
   return setmetatable({}, {
     __index = function(_, k) return core.array_axis(a, i)[k] end,
     __newindex = function(_, k, v)
-      if k ~= "o" and k ~= "d" and k ~= "label" and k ~= "unit" then
-        schema.fail("axes", "an axis has o, d, label and unit, not '%s'", tostring(k))
-      end
       local all = core.array_axis(a, i)
       all[k] = v
-      core.array_axis(a, i, all)
+      core.array_axis(a, i, checked_axis(all))
     end,
     __tostring = function()
       local x = core.array_axis(a, i)
@@ -339,14 +352,7 @@ local function axes(a)
     __newindex = function(_, i, v)
       if type(i) ~= "number" or i < 1 or i > a.ndim then schema.fail("axes", "axis %s: the array has %d", tostring(i), a.ndim) end
       if type(v) ~= "table" then schema.fail("axes", "expected a table {o=, d=, label=, unit=}, got %s", schema.describe(v)) end
-      for k, x in pairs(v) do
-        if k ~= "o" and k ~= "d" and k ~= "label" and k ~= "unit" then
-          schema.fail("axes", "an axis has o, d, label and unit, not '%s'%s", tostring(k), schema.suggest(tostring(k), { "o", "d", "label", "unit" }))
-        end
-        local want = (k == "o" or k == "d") and "number" or "string"
-        if type(x) ~= want then schema.fail("axes", "'%s': expected a %s, got %s", k, want, schema.describe(x)) end
-      end
-      core.array_axis(a, i, v)
+      core.array_axis(a, i, checked_axis(v))
     end,
   })
 end
