@@ -40,8 +40,8 @@ typedef struct moho_backend {
   /* Ordered on the stream. put and get set *under_way when the copy goes on after the return: host memory is then the device's until
      the stream has been waited for. */
   moho_status (*zero)(void *dev, void *stream, void *p, size_t bytes);
-  /* The same of all the memory that one alloc gave and nobody page-locked: where it is large its pages go back to the system, which has
-     zeros for who reads and takes longer for who writes next. NULL: like zero. */
+  /* The same of memory that one alloc gave and nobody page-locked, all of it or a multiple of 2 MiB from its start: where it is large its
+     pages go back to the system, which has zeros for who reads and takes longer for who writes next. NULL: like zero. */
   moho_status (*blank)(void *dev, void *stream, void *p, size_t bytes);
   moho_status (*put)(void *dev, void *stream, void *dst, const void *host, size_t bytes, bool *under_way);
   moho_status (*get)(void *dev, void *stream, void *host, const void *src, size_t bytes, bool *under_way);
