@@ -10,6 +10,7 @@ typedef struct adjoint_work {
   kir_geo *geo;
   kir_mesh *mesh;                       /* with coarse tables                             */
   uint8_t *lit;                         /* receivers that have weights in the tile        */
+  int32_t *low, *high;                  /* of each receiver over the tile's patches: first sample, behind the last one */
   int32_t *sides;                       /* with coarse tables: the tile's sides with weights, and their lots */
   kir_lot *lots;
 } adjoint_work;
@@ -21,6 +22,7 @@ static adjoint_work adjoint_scratch(const moho_kirchhoff *k, char **work)
   w.mesh = (kir_mesh *)take(work, k->step ? KIR_TILE * sizeof *w.mesh : 0);
   w.r = k->stored ? k->rows : own_rows(k, KIR_TILE * k->nside, work);
   if (k->parts) w.lit = (uint8_t *)take(work, (size_t)k->nr);
+  w.low = (int32_t *)take(work, (size_t)k->nr * sizeof *w.low), w.high = (int32_t *)take(work, (size_t)k->nr * sizeof *w.high);
   const size_t sides = k->step && k->parts ? (size_t)k->nside : 0;
   w.sides = (int32_t *)take(work, sides * sizeof *w.sides);
   w.lots = (kir_lot *)take(work, most_lots(sides) * sizeof *w.lots);
@@ -210,19 +212,36 @@ EACH_PARTS(4)
 #define LINES(KIND) {[1] = LINE(KIND, 1), [2] = LINE(KIND, 2), [4] = LINE(KIND, 4)}
 static tile_part *const fast_part[2][5][4] = {LINES(part), LINES(whole)};
 
-/* How wide the windows of source s are over all receivers: 1, 2 or 4 vectors, 0 when some need care. */
-static int fast_width(const tile_sum *q, int64_t s)
+/* How wide the windows of source s are over all receivers: 1, 2 or 4 vectors, 0 when some need care; ends: some leave the record. */
+static int fast_width(const tile_sum *q, int64_t s, bool *ends)
 {
   const moho_kirchhoff *k = q->k;
   int32_t most = 0;
-  if (q->n < KIR_TILE) return 0;
-  for (int j = 0; j < KIR_TILE; j++) {
+  bool care = q->n < KIR_TILE;
+  *ends = false;
+  for (int j = 0; j < q->n; j++) {
     int64_t is = q->row + j * k->nside + s, base = q->r.base[is];
     int32_t h = q->r.height[is] + q->heightmax[j] + 1;
-    if (k->bad[q->patch + j] || base + q->basemin[j] < 0 || base + q->basemax[j] + h >= k->nt - 1) return 0;
+    care |= k->bad[q->patch + j] != 0;
+    *ends |= base + q->basemin[j] < 0 || base + q->basemax[j] + h >= k->nt - 1;
     if (h > most) most = h;
   }
-  return most < L ? 1 : most < 2 * L ? 2 : most < 4 * L ? 4 : 0;
+  return care ? 0 : most < L ? 1 : most < 2 * L ? 2 : most < 4 * L ? 4 : 0;
+}
+
+/* Of traces e .. e+n-1 of a source whose windows begin at `low` and end before `high`: those that need care at the ends of the record. In `some` those that
+   are beyond them in the whole tile are taken out. */
+static inline unsigned at_ends(const tile_sum *q, int64_t low, int64_t high, int64_t e, int n, unsigned *some)
+{
+  const moho_kirchhoff *k = q->k;
+  unsigned beyond = 0, care = 0;
+  for (int l = 0; l < n; l++) {
+    const int64_t r = k->rec[e + l], a = low + q->w->low[r], z = high + q->w->high[r];
+    beyond |= (unsigned)(a > k->nt - 1 || z < 0) << l;
+    care |= (unsigned)(a < 0 || z >= k->nt - 1) << l;
+  }
+  *some &= ~beyond;
+  return care & *some;
 }
 
 /* The receivers' rows, and what they span together: of those that have weights here. */
@@ -245,6 +264,16 @@ static void find_receivers(tile_sum *q)
       if (q->base[j][r] > q->basemax[j]) q->basemax[j] = q->base[j][r];
       if (q->height[j][r] > q->heightmax[j]) q->heightmax[j] = q->height[j][r];
     }
+  }
+  for (int64_t r = 0; r < k->nr; r++) {
+    int32_t low = INT32_MAX, high = INT32_MIN;
+    if (k->parts && !lit[r]) continue;
+    for (int j = 0; j < q->n; j++) {
+      const int32_t base = q->base[j][r], end = base + q->height[j][r] + 1;
+      if (base < low) low = base;
+      if (end > high) high = end;
+    }
+    q->w->low[r] = low, q->w->high[r] = high;
   }
 }
 
@@ -292,27 +321,35 @@ static inline seen tile_seen(const tile_sum *q, int64_t e, int64_t n)
 }
 
 /* Traces of source s in runs that meet the tile alike: neighbours do. */
-static void sum_runs(tile_sum *q, int64_t s, int width)
+static void sum_runs(tile_sum *q, int64_t s, int width, bool ends)
 {
+  enum { CARE = 4 }; /* with NONE, SOME and ALL */
   const moho_kirchhoff *k = q->k;
   const int64_t last = k->first[s + 1];
-  int64_t from = k->first[s];
+  int64_t from = k->first[s], low = INT64_MAX, high = INT64_MIN;
   int kind = NONE;
+  for (int j = 0; j < q->n; j++) {
+    const int64_t is = q->row + j * k->nside + s, base = q->r.base[is], end = base + q->r.height[is];
+    if (base < low) low = base;
+    if (end > high) high = end;
+  }
   for (int64_t e = from; e < last; e += L) {
     const int n = last - e < L ? (int)(last - e) : L;
-    const seen in = tile_seen(q, e, n);
+    seen in = tile_seen(q, e, n);
+    const unsigned care = ends ? at_ends(q, low, high, e, n, &in.some) : 0;
+    in.all &= in.some & ~care;
     for (int l = 0; l < n;) {
-      const int now = in.all >> l & 1 ? ALL : in.some >> l & 1 ? SOME : NONE;
-      const unsigned alike = now == ALL ? in.all : now == NONE ? ~in.some : in.some & ~in.all;
+      const int now = !(in.some >> l & 1) ? NONE : care >> l & 1 ? CARE : in.all >> l & 1 ? ALL : SOME;
+      const unsigned alike = now == ALL ? in.all : now == CARE ? care : now == NONE ? ~in.some : in.some & ~in.all & ~care;
       const unsigned other = ~(alike >> l);
       if (now != kind) {
-        if (kind != NONE) sum_traces(q, s, from, e + l, kind == ALL, width);
+        if (kind != NONE) sum_traces(q, s, from, e + l, kind == ALL, kind == CARE ? 0 : width);
         from = e + l, kind = now;
       }
       l += other ? __builtin_ctz(other) : n;
     }
   }
-  if (kind != NONE) sum_traces(q, s, from, last, kind == ALL, width);
+  if (kind != NONE) sum_traces(q, s, from, last, kind == ALL, kind == CARE ? 0 : width);
 }
 
 static void sum_tile(tile_sum *q)
@@ -326,10 +363,12 @@ static void sum_tile(tile_sum *q)
     bool lit = !k->parts;
     for (int j = 0; j < q->n && k->parts; j++) lit |= q->r.lit[q->row + j * k->nside + s];
     if (!lit) continue;
-    if (k->parts || k->aperture)
-      sum_runs(q, s, fast_width(q, s));
+    bool ends;
+    const int width = fast_width(q, s, &ends);
+    if (k->parts || k->aperture || ends)
+      sum_runs(q, s, width, ends);
     else
-      sum_traces(q, s, k->first[s], k->first[s + 1], true, fast_width(q, s));
+      sum_traces(q, s, k->first[s], k->first[s + 1], true, width);
   }
 }
 

@@ -359,6 +359,24 @@ describe("kirchhoff as plain sums:", function()
     isa()
   end)
 
+  it("records that windows leave at both ends, in float as in double", function()
+    local function side(n, z) return { numbers(n, function(i) return 470 * (i - 0.3) / n end), numbers(n, function() return z end) } end
+    for _, more in ipairs{ {}, { angleaperture = 60 }, { dynamic = true }, { lateral_aperture = 1 } } do
+      local o = parts.with({ x = axis(53, 0, 9), z = axis(38, 5, 8), t = axis(61, 0.15, 0.004), vel = 1800, wav = { 1 }, wavcenter = 1, mode = "analytic",
+                       srcs = side(7, 6), recs = side(39, 7), device = "cpu" }, more)
+      local D = kirchhoff(parts.with({ dtype = "f64" }, o))
+      local d = moho.rng(3):normal(D.dimsd, "f64", "cpu")
+      local fold, want = kirchhoff(o):fold(), D.H * d
+      assert.is_true(fold:min() < 0.5 * 273 and fold:max() > 0)
+      for _, set in ipairs(sets) do
+        isa(set)
+        local K = kirchhoff(parts.with({ dtype = "f32" }, o))
+        isa()
+        assert.is_true(difference((K.H * d:astype "f32"):astype "f64", want) < 2e-6)
+      end
+    end
+  end)
+
   it("any number of threads gives the same bits", function()
     local before = moho.threads()
     local wide = {}
