@@ -174,6 +174,28 @@ static inline __attribute__((always_inline)) vf aperture_float(const moho_kirchh
   return w * own;
 }
 
+/* Lateral distances of midpoints from the points of a row along z: the same in all of them. */
+static inline void lateral_away(const moho_kirchhoff *k, const kir_geo *g, int64_t e, int across, vf away[L])
+{
+  enum { Y, X };
+  const vf x = f_from(k->middle[X] + e, g->box.lo[X]), y = f_from(k->middle[Y] + e, g->box.lo[Y]);
+  for (int i = 0; i < across; i++) {
+    vf dx = f_all(g->fx[i]) - x;
+    away[i] = f_max(dx, -dx);
+    if (k->three) {
+      vf dy = f_all(g->fy[i]) - y;
+      away[i] = f_sqrt(f_fma(dx, dx, dy * dy));
+    }
+  }
+}
+
+/* Weights of offsets in 2-D, of each row of points. */
+static inline void offset_rows(const moho_kirchhoff *k, const kir_geo *g, int64_t e, vf row[L])
+{
+  for (int l = 0; l < L; l++) row[l] = f_load(k->offset_quick + (int64_t)k->cells[e + l] * k->n[2] + g->row[0]);
+  f_transpose(row);
+}
+
 /* Traces e .. e+L-1 at all points of a patch: [point][trace]. */
 static void aperture_traces(const moho_kirchhoff *k, const kir_geo *g, int64_t e, float *to)
 {
@@ -181,30 +203,28 @@ static void aperture_traces(const moho_kirchhoff *k, const kir_geo *g, int64_t e
   const int across = k->p[0] * k->p[1];
   const bool time = k->mode == MOHO_KIRCHHOFF_TIME;
   const float quick = k->lateral_ramp.quick;
-  vf x = f_from(k->middle[X] + e, g->box.lo[X]), y = f_from(k->middle[Y] + e, g->box.lo[Y]),
-     z = f_from(k->middle[Z] + e, g->box.lo[Z]), cells = f_from(k->cells + e, 0), over = f_all(1), own = f_all(1);
+  const vf z = f_from(k->middle[Z] + e, g->box.lo[Z]), cells = f_from(k->cells + e, 0);
+  vf away[L], row[L], over = f_all(1), own = f_all(1);
   unsigned unsure;
+  if (k->lateral.on) lateral_away(k, g, e, across, away);
+  if (k->offset.on && !k->three) offset_rows(k, g, e, row);
   for (int i = 0; i < L; i++) {
+    const bool first = !(i & (across - 1)); /* of a row; across is a power of two */
     vf w = f_all(1);
     if (k->lateral.on) {
       if (time)
         over = f_all(quick / g->fz[i]);
-      else if (i % across == 0)
+      else if (first)
         over = f_all(quick) / f_max(f_all(g->fz[i]) - z, f_all((float)k->d[Z]));
-      vf dx = f_all(g->fx[i]) - x, distance = f_max(dx, -dx);
-      if (k->three) {
-        vf dy = f_all(g->fy[i]) - y;
-        distance = f_sqrt(f_fma(dx, dx, dy * dy));
-      }
-      w = climb(&k->lateral_ramp, distance, over, &unsure);
+      w = climb(&k->lateral_ramp, away[i & (across - 1)], over, &unsure);
       if (unsure) w = settle(k, lateral_weight, g, e, 0, i, unsure, w);
     }
-    if (k->offset.on && i % across == 0) {
+    if (k->offset.on && first) {
       if (k->three) {
         own = climb(&k->offset_ramp, cells, f_all(k->offset_ramp.quick / g->frow[i]), &unsure);
         if (unsure) own = settle(k, offset_weight, g, e, 0, i, unsure, own);
       } else {
-        for (int l = 0; l < L; l++) own[l] = k->offset_quick[(int64_t)k->cells[e + l] * k->n[2] + g->row[i]];
+        own = row[g->row[i] - g->row[0]];
       }
     }
     f_store(to + i * L, w * own);

@@ -60,7 +60,7 @@ static void sweep(tile_spread *q, const float *image, int64_t from, int64_t to)
     if (!has_model(x, q->n * L)) continue;
     if (k->aperture && !look_at_tile(q, t)) continue;
     memcpy(w->x, x, (size_t)q->n * L * sizeof *x);
-    q->placed = false;
+    q->placed = 0;
     if (!find_rows(q)) continue;
     if (k->parts && !transpose_weights(q)) continue;
     start_lanes(q);
@@ -169,8 +169,8 @@ typedef struct forward_to {
   float *y;
 } forward_to;
 
-/* Batches [first, last), by all threads of a team. Jobs come slab by slab, first the tiles whose rows are made, then the batches; each waits for earlier jobs only.
-   A batch meets the tiles in their order, whoever has it. */
+/* Batches [first, last), by all threads of a team. Jobs come slab by slab, first the tiles whose rows are made, then the batches; each waits for earlier
+   jobs only. A batch meets the tiles in their order, whoever has it. */
 static void forward_group(const moho_kirchhoff *k, const float *image, forward_room *m, forward_work *w, const forward_to *to, int64_t first, int64_t last)
 {
   struct forward_turn *turn = m->turn;

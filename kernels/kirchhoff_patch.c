@@ -85,47 +85,61 @@ static double velocity(const moho_kirchhoff *k, int64_t iz, int64_t at)
   return k->nvel == k->ni ? k->vel[at] : k->vel[iz];
 }
 
-/* One lane: point q of the patch, or its neighbour at the image's edge. */
-static void place(const moho_kirchhoff *k, const int64_t *c, const int q[3], int l, kir_geo *g)
+/* Points of a patch along an axis, those outside of the image at its edge. */
+typedef struct along {
+  int64_t i[KIR_LANES];
+  double at[KIR_LANES];
+  float q[KIR_LANES], from[KIR_LANES]; /* from the corner: points, length */
+} along;
+
+static along points_along(const moho_kirchhoff *k, int axis, int64_t corner, int n)
 {
-  int64_t i[3];
-  g->in[l] = true;
-  for (int a = 0; a < 3; a++) {
-    g->in[l] &= q[a] < g->n[a];
-    i[a] = c[a] + (q[a] < g->n[a] ? q[a] : g->n[a] - 1);
+  along a;
+  for (int p = 0; p < k->p[axis]; p++) {
+    const int q = p < n ? p : n - 1;
+    a.i[p] = corner + q, a.at[p] = k->o[axis] + (double)a.i[p] * k->d[axis];
+    a.q[p] = (float)q, a.from[p] = (float)q * (float)k->d[axis];
   }
-  g->at[l] = (i[0] * k->n[1] + i[1]) * k->n[2] + i[2];
-  g->y[l] = k->o[0] + (double)i[0] * k->d[0];
-  g->x[l] = k->o[1] + (double)i[1] * k->d[1];
-  g->z[l] = k->o[2] + (double)i[2] * k->d[2];
-  for (int a = 0; a < 3; a++) g->q[a][l] = (float)(i[a] - c[a]);
-  g->row[l] = i[2];
-  g->frow[l] = (float)(i[2] + 1);
-  g->fy[l] = g->q[0][l] * (float)k->d[0], g->fx[l] = g->q[1][l] * (float)k->d[1];
-  g->fz[l] = g->q[2][l] * (float)k->d[2];
-  g->v[l] = k->nvel ? velocity(k, i[2], g->at[l]) : 0;
-  if (k->mode != MOHO_KIRCHHOFF_TIME) return;
-  g->deep[l] = fmax(g->v[l] * g->z[l] / 2, g->v[l] * k->d[2] / 2);
-  g->fz[l] = (float)g->deep[l];
-  g->box.deeplo = fmin(g->box.deeplo, g->deep[l]);
-  g->box.deephi = fmax(g->box.deephi, g->deep[l]);
+  return a;
+}
+
+/* Time mode: depths are velocity times half of the time. */
+static void deepen(const moho_kirchhoff *k, kir_geo *g)
+{
+  for (int l = 0; l < k->lanes; l++) {
+    g->deep[l] = fmax(g->v[l] * g->z[l] / 2, g->v[l] * k->d[2] / 2);
+    g->fz[l] = (float)g->deep[l];
+    g->box.deeplo = fmin(g->box.deeplo, g->deep[l]);
+    g->box.deephi = fmax(g->box.deephi, g->deep[l]);
+  }
 }
 
 /* Lanes run along x first, then y, then z: neighbouring lanes are neighbours along x, whose times are most alike. */
 void moho_kir_geo(const moho_kirchhoff *k, int64_t patch, kir_geo *g)
 {
   const int64_t *c = k->corner[patch];
+  along a[3];
   for (int i = 0; i < 3; i++) {
     int64_t left = k->n[i] - c[i];
     g->n[i] = left < k->p[i] ? (int)left : k->p[i];
     g->box.lo[i] = k->o[i] + (double)c[i] * k->d[i];
     g->box.hi[i] = k->o[i] + (double)(c[i] + g->n[i] - 1) * k->d[i];
+    a[i] = points_along(k, i, c[i], g->n[i]);
   }
   g->box.top = c[2], g->box.bottom = c[2] + g->n[2] - 1;
   g->box.deeplo = INFINITY, g->box.deephi = 0;
   for (int z = 0, l = 0; z < k->p[2]; z++)
     for (int y = 0; y < k->p[0]; y++)
-      for (int x = 0; x < k->p[1]; x++, l++) place(k, c, (const int[]){y, x, z}, l, g);
+      for (int x = 0; x < k->p[1]; x++, l++) {
+        g->in[l] = y < g->n[0] && x < g->n[1] && z < g->n[2];
+        g->at[l] = (a[0].i[y] * k->n[1] + a[1].i[x]) * k->n[2] + a[2].i[z];
+        g->y[l] = a[0].at[y], g->x[l] = a[1].at[x], g->z[l] = a[2].at[z];
+        g->q[0][l] = a[0].q[y], g->q[1][l] = a[1].q[x], g->q[2][l] = a[2].q[z];
+        g->fy[l] = a[0].from[y], g->fx[l] = a[1].from[x], g->fz[l] = a[2].from[z];
+        g->row[l] = a[2].i[z], g->frow[l] = (float)(a[2].i[z] + 1);
+      }
+  for (int l = 0; l < k->lanes; l++) g->v[l] = k->nvel ? velocity(k, g->row[l], g->at[l]) : 0;
+  if (k->mode == MOHO_KIRCHHOFF_TIME) deepen(k, g);
 }
 
 static kir_box join(const kir_box *a, const kir_box *b)
@@ -141,12 +155,13 @@ static kir_box join(const kir_box *a, const kir_box *b)
 moho_status moho_kir_boxes(moho_kirchhoff *k)
 {
   if (!k->aperture) return MOHO_OK;
-  k->box = malloc((size_t)k->ntile * sizeof *k->box);
+  k->box = malloc((size_t)(k->ntile + k->npatch) * sizeof *k->box);
   if (!k->box) return moho_fail(MOHO_ENOMEM, "out of memory for %lld tiles of the image", (long long)k->ntile);
   for (int64_t t = 0; t < k->ntile; t++)
     for (int64_t p = k->tile[t]; p < k->tile[t + 1]; p++) {
       kir_geo g;
       moho_kir_geo(k, p, &g);
+      k->box[k->ntile + p] = g.box;
       k->box[t] = p > k->tile[t] ? join(&k->box[t], &g.box) : g.box;
     }
   return MOHO_OK;

@@ -62,7 +62,7 @@ struct moho_kirchhoff {
   int64_t npatch, ntile;
   int64_t (*corner)[3];                 /* first point of each patch                              */
   int64_t *tile;                        /* first patch of each tile, and the end                  */
-  struct kir_box *box;                  /* of each tile, where apertures want them                */
+  struct kir_box *box;                  /* of each tile, then each patch, where apertures want them */
   uint8_t *shift;                       /* bits fewer than 23 in a patch's rows                   */
   uint8_t *bad;                         /* patches with unusable points or a shift                */
   int64_t ns, nr, nside, roff;          /* receiver r is side roff + r                            */

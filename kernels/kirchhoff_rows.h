@@ -162,8 +162,8 @@ static inline bool by_vectors(const moho_kirchhoff *k, int64_t patch)
 /* Lots of n sides, at most: all but the last are at least half full. */
 static size_t most_lots(size_t n) { return n / (L / 2) + 1; }
 
-/* Lots of n sides in rising order, whose rows are those of all sides, or follow one another; gives how many. A lot ends where a run of sides does, unless that is
-   short: sides one by one take twice as long. */
+/* Lots of n sides in rising order, whose rows are those of all sides, or follow one another; gives how many. A lot ends where a run of sides does, unless
+   that is short: sides one by one take twice as long. */
 static int64_t make_lots(const int32_t *sides, int64_t n, bool all, kir_lot *lots)
 {
   int64_t made = 0;

@@ -55,7 +55,7 @@ typedef struct tile_spread {
   forward_work *w;
   int64_t patch;
   int n;                                /* patches                                         */
-  bool placed;                          /* w->geo has the tile's points                    */
+  unsigned placed;                      /* a bit for each patch whose points w->geo has    */
   seen in[KIR_BATCH];                   /* how each source's traces meet the tile          */
   int64_t ir[KIR_TILE][KIR_LANES], is[KIR_TILE][KIR_LANES];   /* rows of receivers and of sources */
   int64_t start[KIR_LANES], span;       /* samples: of each lane; rows of the widest       */
@@ -322,18 +322,19 @@ static int weigh(tile_spread *q, int which)
   const int64_t e = q->b->trace[which];
   const unsigned lanes = (1u << q->b->n) - 1;
   if (!(lanes & ~q->in[which].all)) return ALL;
-  for (int a = 0; a < q->n && !q->placed; a++) moho_kir_geo(k, q->patch + a, &q->w->geo[a]);
-  q->placed = true;
   q->nlive = 0;
   for (int a = 0; a < q->n; a++) {
     float *w = q->w->w + a * L * L;
-    const seen in = look(k, &q->w->geo[a].box, e);
+    const seen in = look(k, &k->box[k->ntile + q->patch + a], e);
     if (!(in.some & lanes)) continue;
     q->live[q->nlive++] = a;
-    if (lanes & ~in.all)
-      aperture_traces(k, &q->w->geo[a], e, w);
-    else
+    if (!(lanes & ~in.all)) {
       for (int i = 0; i < L; i++) f_store(w + i * L, f_all(1));
+      continue;
+    }
+    if (!(q->placed >> a & 1)) moho_kir_geo(k, q->patch + a, &q->w->geo[a]);
+    q->placed |= 1u << a;
+    aperture_traces(k, &q->w->geo[a], e, w);
   }
   return q->nlive ? SOME : NONE;
 }

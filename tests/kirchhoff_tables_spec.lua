@@ -202,6 +202,34 @@ describe("coarse tables:", function()
 end)
 
 describe("no tables:", function()
+  it("traces in several groups, rows of the image slab by slab: the full ones to the bit, with any number of threads", function()
+    local before = moho.threads()
+    local function side(n, z) return { numbers(n, function(i) return 460 * (i - 0.6) / n end), numbers(n, function() return z end) } end
+    local o = { x = axis(53, 0, 9), z = axis(38, 5, 8), t = axis(1501, 0, 0.001), wav = { 1 }, wavcenter = 1, mode = "analytic", vel = 1700, dtype = "f32",
+                device = "cpu", srcs = side(memcheck and 9 or 40, 6), recs = side(memcheck and 37 or 230, 7) }
+    for _, set in ipairs(sets) do
+      isa(set)
+      for _, more in ipairs{ {}, { dynamic = true, angleaperture = 65, lateral_aperture = 1 } } do
+        local K, N = kirchhoff(o, more), kirchhoff(with({ tables = "none" }, o), more)
+        local C = coarse(with(o, { mode = "eikonal", vel = numbers(38, function(i) return 1500 + 7 * i end) }), more)
+        assert.matches("rows in %d%.%d MiB", tostring(N))
+        assert.matches("coarse tables %d%.%d MiB, rows in %d%.%d MiB, off by", tostring(C))
+        local m = moho.rng(5):normal(K.dims, "f32", "cpu")
+        local want, first = K * m, nil
+        for _, n in ipairs{ 1, 3, 2 } do
+          moho.threads(n)
+          assert.are.equal(0, difference(N * m, want))
+          local y = C * m
+          first = first or y
+          assert.are.equal(0, difference(y, first))
+        end
+        moho.threads(before)
+        assert.is_true(difference(moho.vstack(C:split{ groups = 3 }) * m, first) < 1e-6)
+      end
+      isa()
+    end
+  end)
+
   local kinds = { kinematic = {}, dynamic = { dynamic = true, angleaperture = 65, lateral_aperture = 1 }, ["3-D"] = { y = axis(11, 0, 5), dynamic = true },
                   time = { mode = "time", z = axis(38, 0, 0.008), lateral_aperture = 1 }, ["time, v(t)"] = { mode = "time", z = axis(38, 0, 0.008), v = "t" },
                   ["time, v(x, t)"] = { mode = "time", z = axis(38, 0, 0.008), v = "xt" }, ["time, 3-D"] = { mode = "time", z = axis(19, 0, 0.01), y = axis(11, 0, 5), v = "xyt" } }
