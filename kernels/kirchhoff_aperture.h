@@ -196,8 +196,8 @@ static inline void offset_rows(const moho_kirchhoff *k, const kir_geo *g, int64_
   f_transpose(row);
 }
 
-/* Traces e .. e+L-1 at all points of a patch: [point][trace]. */
-static void aperture_traces(const moho_kirchhoff *k, const kir_geo *g, int64_t e, float *to)
+/* Weights of traces e .. e+L-1 times the model x at all points of a patch: [point][trace]. */
+static void aperture_traces(const moho_kirchhoff *k, const kir_geo *g, int64_t e, const float *x, float *to)
 {
   enum { Y, X, Z };
   const int across = k->p[0] * k->p[1];
@@ -227,7 +227,7 @@ static void aperture_traces(const moho_kirchhoff *k, const kir_geo *g, int64_t e
         own = row[g->row[i] - g->row[0]];
       }
     }
-    f_store(to + i * L, w * own);
+    f_store(to + i * L, f_all(x[i]) * (w * own));
   }
 }
 

@@ -179,7 +179,7 @@ static void forward_group(const moho_kirchhoff *k, const float *image, forward_r
   for (int64_t job; (job = atomic_fetch_add(&turn->next, 1)) < (k->ntile + tiles - 1) / tiles * jobs;) {
     const int64_t slab = job / jobs, room = slab & 1, before = slab / 2, from = slab * tiles, tile = from + job % jobs;
     const int64_t end = from + tiles < k->ntile ? from + tiles : k->ntile;
-    tile_spread q = {.k = k, .w = w, .index = m->index, .sides = turn->sides, .first = k->tile[from]};
+    tile_spread q = {.k = k, .w = w, .sides = turn->sides, .first = k->tile[from]};
     w->r = m->r[room];
     if (tile < from + tiles) {
       wait_for(&turn->done[room], before * batches);
@@ -190,7 +190,7 @@ static void forward_group(const moho_kirchhoff *k, const float *image, forward_r
     const int64_t i = job % jobs - tiles;
     wait_for(&m->slabs[i], slab);
     wait_for(&turn->made[room], (before + 1) * tiles);
-    q.b = &k->batch[first + i];
+    start_batch(&q, &k->batch[first + i], m->index);
     w->y = m->y + (size_t)i * m->one;
     if (!from) memset(w->y, 0, m->one * sizeof *w->y);
     sweep(&q, image, from, end);
@@ -220,7 +220,8 @@ static void forward(const moho_kirchhoff *k, const float *m, double alpha, bool 
     }
 #pragma omp for schedule(dynamic, 1)
     for (int64_t i = 0; i < (k->stored ? k->nbatch : 0); i++) {
-      tile_spread q = {.k = k, .b = &k->batch[i], .w = &w};
+      tile_spread q = {.k = k, .w = &w, .sides = k->nside};
+      start_batch(&q, &k->batch[i], NULL);
       memset(w.y, 0, (size_t)(KIR_BATCH * L) * (size_t)w.ldy * sizeof *w.y);
       sweep(&q, image, 0, k->ntile);
       put_traces(k, q.b, &w, alpha, add, shift, y, ldy);

@@ -13,7 +13,7 @@ typedef struct forward_work {
   uint32_t *v;                          /* [point][lane]: the traces' part of the time, from their own start */
   uint32_t *vmin, *vmax, *lo, *hi;      /* [point]: over the lanes; rows of its pair       */
   uint32_t *c;                          /* [point]: the common source's part, less the pair's first row */
-  float *x, *w;                         /* the model; [point][lane] weights of a source's apertures */
+  float *x;                             /* the model                                       */
   float *leg[3], *value; /* [point][lane]: the lanes' part of the legs' weights; the model under all weights */
   uint16_t *ok;                         /* [point]: usable lanes                           */
   float *window, *y;                    /* [row][lane]; traces of a batch, L for each source: the room's, when rows are made */
@@ -37,7 +37,6 @@ static forward_work forward_scratch(const moho_kirchhoff *k, char **work)
   w.c = (uint32_t *)take(work, points * 4);
   w.x = (float *)take(work, points * 4);
   w.ok = (uint16_t *)take(work, points * 2);
-  w.w = k->aperture ? (float *)take(work, points * L * 4) : NULL;
   for (int i = 0; i < k->parts; i++) w.leg[i] = (float *)take(work, points * L * 4);
   w.value = k->parts || k->aperture ? (float *)take(work, points * L * 4) : NULL;
   w.window = (float *)take(work, (size_t)(KIR_WINDOW + 2 * L) * L * 4);
@@ -61,13 +60,19 @@ typedef struct tile_spread {
   int64_t start[KIR_LANES], span;       /* samples: of each lane; rows of the widest       */
   bool usual;                           /* no unusable points, no coarse rows, small enough */
   int live[KIR_TILE], nlive;            /* patches that a source's traces see              */
-  const int32_t *index;                 /* rows of a slab: place of a side among `sides`; NULL: rows are stored */
-  int64_t first, sides;                 /* first patch of the slab                         */
+  int64_t first, sides;                 /* the patch that rows begin with, rows of a patch */
+  int32_t src[KIR_LANES], rec[KIR_LANES]; /* places of the batch's sides among them        */
 } tile_spread;
 
-static inline int64_t row_of(const tile_spread *q, int64_t patch, int64_t side)
+/* Batch b, over stored rows, or those of a slab whose sides have places of their own. */
+static void start_batch(tile_spread *q, const kir_batch *b, const int32_t *place)
 {
-  return q->index ? (patch - q->first) * q->sides + q->index[side] : patch * q->k->nside + side;
+  q->b = b;
+  for (int l = 0; l < (b->mixed ? b->n : b->nsrc); l++) q->src[l] = place ? place[b->src[l]] : b->src[l];
+  for (int l = 0; l < b->n; l++) {
+    const int64_t side = q->k->roff + b->rec[l];
+    q->rec[l] = place ? place[side] : (int32_t)side;
+  }
 }
 
 /* Rows of the batch's receivers and sources; false: none of its traces has weights here. */
@@ -79,12 +84,13 @@ static bool find_rows(tile_spread *q)
   const int sources = b->mixed ? b->n : b->nsrc;
   bool from = !k->parts, to = !k->parts;
   for (int a = 0; a < q->n; a++) {
+    const int64_t row = (q->patch + a - q->first) * q->sides;
     for (int l = 0; l < sources; l++) {
-      q->is[a][l] = row_of(q, q->patch + a, b->src[l]);
+      q->is[a][l] = row + q->src[l];
       if (k->parts) from |= lit[q->is[a][l]];
     }
     for (int l = 0; l < b->n; l++) {
-      q->ir[a][l] = row_of(q, q->patch + a, k->roff + b->rec[l]);
+      q->ir[a][l] = row + q->rec[l];
       if (k->parts) to |= lit[q->ir[a][l]];
     }
   }
@@ -100,13 +106,14 @@ static void ask_for_rows(const tile_spread *q, int64_t patch, int64_t end, int p
   const kir_rows *r = &q->w->r;
   int sources = b->mixed ? b->n : b->nsrc;
   for (; patch < end; patch++) {
+    const int64_t row = (patch - q->first) * q->sides;
     for (int i = -1; i < k->parts; i++) {
       const float *w = i < 0 ? r->rel : r->w[i];
-      for (int l = part; l < b->n; l += b->nsrc) __builtin_prefetch(w + row_of(q, patch, k->roff + b->rec[l]) * L);
-      for (int l = part; l < sources; l += b->nsrc) __builtin_prefetch(w + row_of(q, patch, b->src[l]) * L);
+      for (int l = part; l < b->n; l += b->nsrc) __builtin_prefetch(w + (row + q->rec[l]) * L);
+      for (int l = part; l < sources; l += b->nsrc) __builtin_prefetch(w + (row + q->src[l]) * L);
     }
     if (part) continue;
-    const int64_t ir = row_of(q, patch, k->roff + b->rec[0]), is = row_of(q, patch, b->src[0]);
+    const int64_t ir = row + q->rec[0], is = row + q->src[0];
     __builtin_prefetch(r->base + ir), __builtin_prefetch(r->height + ir), __builtin_prefetch(r->base + is), __builtin_prefetch(r->height + is);
   }
 }
@@ -314,8 +321,8 @@ static bool look_at_tile(tile_spread *q, int64_t tile)
   return some != 0;
 }
 
-/* The apertures' weights for source `which`: ALL when each trace sees all of the tile with weight 1; SOME: they are in
-   w->w, for the patches that q->live has. */
+/* The model under the apertures' weights for source `which`, for each point and lane: ALL when each trace sees all of the tile with weight 1; SOME: it is in
+   w->value, for the patches that q->live has. */
 static int weigh(tile_spread *q, int which)
 {
   const moho_kirchhoff *k = q->k;
@@ -324,44 +331,42 @@ static int weigh(tile_spread *q, int which)
   if (!(lanes & ~q->in[which].all)) return ALL;
   q->nlive = 0;
   for (int a = 0; a < q->n; a++) {
-    float *w = q->w->w + a * L * L;
+    float *to = q->w->value + a * L * L;
+    const float *x = q->w->x + a * L;
     const seen in = look(k, &k->box[k->ntile + q->patch + a], e);
     if (!(in.some & lanes)) continue;
     q->live[q->nlive++] = a;
     if (!(lanes & ~in.all)) {
-      for (int i = 0; i < L; i++) f_store(w + i * L, f_all(1));
+      for (int i = 0; i < L; i++) f_store(to + i * L, f_all(x[i]));
       continue;
     }
     if (!(q->placed >> a & 1)) moho_kir_geo(k, q->patch + a, &q->w->geo[a]);
     q->placed |= 1u << a;
-    aperture_traces(k, &q->w->geo[a], e, w);
+    aperture_traces(k, &q->w->geo[a], e, x, to);
   }
   return q->nlive ? SOME : NONE;
 }
 
-/* The model under the weights of source `which`, for each point and lane. own: also those of the apertures. */
+/* The model under the legs' weights for source `which`, for each point and lane. own: in w->value it is under those of the apertures. */
 static void weigh_model(const tile_spread *q, int which, bool own)
 {
   const forward_work *w = q->w;
-  const int parts = q->b->mixed && q->k->parts ? 1 : q->k->parts;
+  const int parts = q->b->mixed ? 1 : q->k->parts;
   for (int j = 0; j < q->nlive; j++) {
     const int a = q->live[j];
     const float *s[3] = {NULL};
     for (int i = 0; i < parts && !q->b->mixed; i++) s[i] = (const float *)w->r.w[i] + q->is[a][which] * L;
     for (int l = 0; l < L; l++) {
       int i = a * L + l;
-      vf v = f_all(w->x[i]);
+      vf v = own ? f_load(w->value + i * L) : f_all(w->x[i]);
       if (parts == 1) v *= f_load(w->leg[0] + i * L) * f_all(s[0] ? s[0][l] : 1);
-      if (parts == 2)
-        v = f_fma(f_all(w->x[i] * s[0][l]), f_load(w->leg[0] + i * L),
-                  f_all(w->x[i] * s[1][l]) * f_load(w->leg[1] + i * L));
+      if (parts == 2) v *= f_fma(f_all(s[0][l]), f_load(w->leg[0] + i * L), f_all(s[1][l]) * f_load(w->leg[1] + i * L));
       if (parts == 3) {
         vf p = f_load(w->leg[0] + i * L), t = f_load(w->leg[1] + i * L), u = f_load(w->leg[2] + i * L);
         vf re = f_fma(f_all(s[0][l]), p, f_fma(f_all(s[1][l]), t, f_all(s[2][l]) * u));
         vf im = f_all(s[1][l]) * u - f_all(s[2][l]) * t;
         v *= f_sqrt(f_fma(re, re, im * im));
       }
-      if (own) v *= f_load(w->w + i * L);
       f_store(w->value + i * L, v);
     }
   }
@@ -473,7 +478,7 @@ static void spread_source(tile_spread *q, int which)
     for (int a = 0; a < q->n; a++) q->live[a] = a;
   }
   bool weighted = k->parts || in == SOME;
-  if (weighted) weigh_model(q, which, in == SOME);
+  if (k->parts) weigh_model(q, which, in == SOME);
   if (!used) {
     spread_points(q, which, weighted, y);
     return;
