@@ -222,7 +222,7 @@ describe("on a terminal", function()
     end)
     test("answers questions", function()
       talk { P, "send ? ricker\\n", "expect moho.ricker(t, f0)", P, "send K = moho.identity{dims=3}\\n", P, "send ?K\\n", "expect moho.identity", P,
-        "send ? nonsense\\n", "expect nothing about string", P, "send ?\\n", "expect operators", P, D, "exit 0" }
+        "send ? nonsense\\n", "expect nothing about 'nonsense'", P, "send ?\\n", "expect operators", P, D, "exit 0" }
     end)
     test("reloads a module whose file changed", function()
       program.write("mine.lua", "return { f = function() return 'old' end }")

@@ -32,7 +32,8 @@ return schema.fn{
     if def then print_text(manual.text, def)
     elseif type(topic) ~= "string" and #schema.methods(kind) > 0 then print_text(manual.members, kind)
     else
-      schema.fail("help", "nothing about %s%s", schema.describe(topic), type(topic) == "string" and schema.suggest(topic, topics()) or "")
+      if type(topic) == "string" then schema.fail("help", "nothing about '%s'%s", topic, schema.suggest(topic, topics())) end
+      schema.fail("help", "nothing about %s", schema.describe(topic))
     end
   end,
 }

@@ -58,9 +58,9 @@ function manual.call(def)
   return name .. "{ " .. table.concat(names, ", ") .. " }"
 end
 
---- "integer, 1 to 4096, default 10": what an argument takes. Where arrays are taken a complex number goes without saying.
+--- "integer, 1 to 4096, default 10": what an argument takes.
 function manual.takes(spec)
-  local text = spec[2]:gsub("^array|table|number|complex$", "array|table|number"):gsub("|([^|]*)$", " or %1"):gsub("|", ", ")
+  local text = schema.types(spec[2], {})
   if spec.choices then text = text .. " (" .. table.concat(spec.choices, ", ") .. ")" end
   local max = spec.max and spec.max < 2 ^ 30 and spec.max        -- beyond is a limit of the machine
   if spec.min and max then text = ("%s from %s to %s"):format(text, spec.min, max)

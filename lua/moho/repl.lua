@@ -213,7 +213,7 @@ return function()
   user_file()
   host.completer(function(line) return complete.line(pending .. line) end)
   if mode.tty and not mode.quiet then
-    print(("moho %s, %s. help() lists the functions, ? NAME shows one, TAB completes, Ctrl-D leaves."):format(host.version, host.luajit))
+    print(("moho %s, %s\nhelp() lists the functions, ? NAME shows one, TAB completes, Ctrl-D leaves."):format(host.version, host.luajit))
   end
   while true do
     local f, message, rest = read_command()

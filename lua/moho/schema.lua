@@ -170,11 +170,15 @@ local words = {
   file = "an open HDF5 file",   dtype = "a dtype (f32 f64 c64 c128 i32 i64)", device = 'a device ("cpu", "cuda:N")',
 }
 
-local function type_text(t)
+--- "array, table or number" for "array|table|number", each as `called` has it. Where arrays are taken a complex number goes without saying.
+function schema.types(t, called)
   local w = {}
-  for one in t:gmatch("[^|]+") do w[#w + 1] = words[one] or one end
-  return table.concat(w, " or ")
+  for one in t:gsub("^array|table|number|complex$", "array|table|number"):gmatch("[^|]+") do w[#w + 1] = called[one] or one end
+  local last = table.remove(w)
+  return #w > 0 and table.concat(w, ", ") .. " or " .. last or last
 end
+
+local function type_text(t) return schema.types(t, words) end
 
 local function check_type(spec, v)
   for one in spec[2]:gmatch("[^|]+") do
