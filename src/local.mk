@@ -146,6 +146,7 @@ libmoho_la_SOURCES += %D%/io/hdf5_attr.c
 libmoho_la_SOURCES += %D%/io/hdf5_table.c
 libmoho_la_SOURCES += %D%/io/hdf5_driver.c
 libmoho_la_SOURCES += %D%/io/segy.c
+libmoho_la_SOURCES += %D%/io/su.c
 
 # pictures
 libmoho_la_SOURCES += %D%/io/png.c

@@ -1,4 +1,4 @@
--- Files through Lua: by suffix, HDF5 there and back and by others' hand, SEG-Y made byte by byte, what goes wrong, kills.
+-- Files through Lua: by suffix, HDF5 there and back and by others' hand, SEG-Y and SU made byte by byte, what goes wrong, kills.
 local moho = require "moho"
 local program = require "program"
 local ffi = require "ffi"
@@ -55,6 +55,28 @@ local encode = {
   [8] = function(x) return bytes(x, 1) end,
 }
 
+-- `size` bytes with those of `fields` at their places (from 1).
+local function block(size, fields)
+  local b, i = {}, 1
+  while i <= size do
+    b[#b + 1] = fields[i] or "\0"
+    i = i + #b[#b]
+  end
+  return table.concat(b)
+end
+
+-- Traces, each with a header of 240 bytes: { samples..., head = { [byte] = { value, width, or "float" } } }.
+local function traces_of(traces, format, little)
+  local out = {}
+  for _, t in ipairs(traces) do
+    local head = {}
+    for byte, v in pairs(t.head or {}) do head[byte] = v[2] == "float" and ieee(v[1], little) or bytes(v[1], v[2], little) end
+    out[#out + 1] = block(240, head)
+    for _, x in ipairs(t) do out[#out + 1] = encode[format](x, little) end
+  end
+  return table.concat(out)
+end
+
 -- A SEG-Y file: o.traces = { { samples..., head = { [byte] = { value, width } } }, ... }
 local function segy(o)
   local little, out = o.little, {}
@@ -66,23 +88,10 @@ local function segy(o)
   at(3225, o.format, 2)
   if o.revision then at(3501, o.revision * 256, 2) end
   if o.extended then at(3505, o.extended, 2) end
-  local function block(size, fields)
-    local b, i = {}, 1
-    while i <= size do
-      b[#b + 1] = fields[i] or "\0"
-      i = i + #b[#b]
-    end
-    return table.concat(b)
-  end
   out[1] = text .. (" "):rep(3200 - #text)
   out[2] = block(400, bin)
   out[3] = (" "):rep(3200 * math.max(o.extended or 0, 0))
-  for _, t in ipairs(o.traces) do
-    local head = {}
-    for byte, v in pairs(t.head or {}) do head[byte] = bytes(v[1], v[2], little) end
-    out[#out + 1] = block(240, head)
-    for _, x in ipairs(t) do out[#out + 1] = encode[o.format](x, little) end
-  end
+  out[4] = traces_of(o.traces, o.format, little)
   return table.concat(out)
 end
 
@@ -187,9 +196,8 @@ describe("files", function()
     end)
 
     it("name the suffixes that are known", function()
-      fails(function() moho.read("x.ny") end, "read: x.ny", "format 'ny' is not supported", "did you mean 'npy'?", ".h5 .hdf5 .npy .npz .sgy .segy .rsf .bin .raw .dat")
-      fails(function() moho.read("x.su") end, "format 'su' is not supported; known are .h5")
-      fails(function() moho.write("x.su", sample "f32") end, "write: x.su: format 'su' is not supported; known are .h5 .hdf5 .npy .npz .rsf .bin")
+      fails(function() moho.read("x.ny") end, "read: x.ny", "format 'ny' is not supported", "did you mean 'npy'?", ".h5 .hdf5 .npy .npz .sgy .segy .su .rsf .bin .raw .dat")
+      fails(function() moho.write("x.suu", sample "f32") end, "write: x.suu: format 'suu' is not supported (did you mean 'su'?); known are .h5 .hdf5 .npy .npz .su .rsf .bin")
       fails(function() moho.read("a.b/x") end, "has no suffix")
       fails(function() moho.write("x.sgy", sample "f32") end, "SEG-Y can be read, not written")
     end)
@@ -232,7 +240,7 @@ describe("files", function()
     end)
 
     it("are pipes, whose writer is not waited for", function()
-      for _, name in ipairs{ "pipe.npy", "pipe.h5", "pipe.sgy" } do
+      for _, name in ipairs{ "pipe.npy", "pipe.h5", "pipe.sgy", "pipe.su" } do
         assert(os.execute("rm -f " .. program.quote(path(name)) .. " && mkfifo " .. program.quote(path(name))))
         fails(function() moho.read(path(name)) end, "is not a regular file")
       end
@@ -639,10 +647,10 @@ describe("files", function()
     end
 
     it("keep the old content: npy and raw, in the middle of the bytes", function()
-      for _, suffix in ipairs{ "npy", "bin" } do
+      for _, suffix in ipairs{ "npy", "bin", "su" } do
         put("k." .. suffix, "old")
         -- a file may not grow beyond 64 KiB: the signal for that kills in the middle of the write
-        local script = put("mid.lua", ("moho.write(%q, moho.zeros{ shape = { 200000 }, device = 'cpu' })"):format(path("k." .. suffix)))
+        local script = put("mid.lua", ("moho.write(%q, moho.zeros{ shape = { 4, 50000 }, device = 'cpu' })"):format(path("k." .. suffix)))
         put("mid.sh", ("ulimit -c 0; ulimit -f 64; %s -e 'moho = require \"moho\"' %s; echo $?"):format(program.quote(program.path "moho"), program.quote(script)))
         local p = io.popen("sh " .. program.quote(path "mid.sh") .. " 2>/dev/null")
         local code = tonumber(p:read "*l")
@@ -803,6 +811,170 @@ describe("files", function()
     end)
   end)
 
+  -- ---- SU ----------------------------------------------------------------------------------
+  describe("SU", function()
+    -- 3 traces of 5 samples; `more` words for each header.
+    local function traces(more, ns)
+      local all = {}
+      for k = 1, 3 do
+        local t = { 0.15625 * k, -118.625, 1e-30 * k, 3.5e10, -k }
+        t.head = { [1] = { k, 4 }, [29] = { 1, 2 }, [37] = { -25 * k, 4 }, [71] = { -100, 2 }, [73] = { 123456 + k, 4 }, [109] = { -250, 2 },
+          [115] = { ns or 5, 2 }, [117] = { 4000, 2 } }
+        for byte, v in pairs(more or {}) do t.head[byte] = v end
+        all[k] = t
+      end
+      return all
+    end
+    local function su(little, ...) return traces_of(traces(...), 5, little) end
+    local orders = { little = true, big = false }
+
+    for endian, little in pairs(orders) do
+      it("reads traces, words and sampling, " .. endian .. " endian", function()
+        put("s.su", su(little))
+        for _, o in ipairs{ {}, { endian = endian } } do
+          local a = moho.read(path "s.su", o)
+          assert.equal("f32", a.dtype)
+          assert.allclose(traces(), a, { rtol = 1e-7 })
+          assert.same({ "trace", 1, 1 }, { a.axes[1].label, a.axes[1].o, a.axes[1].d })
+          assert.same({ "time", "s" }, { a.axes[2].label, a.axes[2].unit })
+          assert.allclose({ -0.25, 0.004 }, { a.axes[2].o, a.axes[2].d }, { rtol = 1e-12 })
+        end
+        local s = moho.segy.scan(path "s.su")
+        assert.same({ 3, 5, 5, little, true, "", 0 }, { s.ntraces, s.nsamples, s.format, s.little, s.su, s.text, s.extended })
+        assert.same({ byte = 37, name = "offset", min = -75, max = -25, constant = false }, s.fields.offset)
+        assert.same({ -100, 123457, 123459 }, { s.fields.scalco.min, s.fields.sx.min, s.fields.sx.max })
+        assert.equal(79, #s.fields)
+        assert.is_nil(s.fields.cdpx)
+        local h = moho.segy.header(path "s.su", "offset", { first = 2, endian = endian })
+        assert.equal("i32", h.dtype)
+        assert.allclose({ -50, -75 }, h, { rtol = 0 })
+      end)
+
+      it("reads SU's own words, " .. endian .. " endian", function()
+        put("w.su", su(little, { [117] = { 0, 2 }, [181] = { 12.5, "float" }, [185] = { -100, "float" }, [189] = { 25, "float" }, [193] = { 1000, "float" },
+          [197] = { 0.75, "float" }, [201] = { 1.2345678, "float" }, [205] = { 70000, 4 }, [209] = { -3, 2 } }))
+        local f = moho.segy.scan(path "w.su").fields
+        assert.same({ 12.5, -100, 25, 1000, 0.75, 70000, -3 }, { f.d1.min, f.f1.max, f.d2.min, f.f2.min, f.ungpow.max, f.ntr.min, f.mark.max })
+        assert.allclose({ 1.2345678 }, { f.unscale.min }, { rtol = 1e-7 })
+        local h = moho.segy.header(path "w.su", "unscale")
+        assert.equal("f32", h.dtype)
+        assert.allclose({ 1.2345678, 1.2345678, 1.2345678 }, h, { rtol = 1e-7 })
+        local a = moho.read(path "w.su", { first = 2, count = 2 })
+        assert.same({ { o = 1025, d = 25 }, { o = -100, d = 12.5 } }, { a.axes[1], a.axes[2] })
+      end)
+
+      it("writes what it reads, " .. endian .. " endian", function()
+        local a = moho.array({ { 1, -2.5, 3, 1e-20, 0 }, { 4, 5, -6, 7, 8 }, { 0.5, 2, 3, 4, 1e30 } }, "f32")
+        a.axes[1] = { o = -300, d = 12.5 }
+        a.axes[2] = { o = 0.25, d = 0.002, label = "t", unit = "s" }
+        moho.write(path "r.su", a, { endian = endian })
+        -- by hand, not by the reader
+        local head = { [29] = { 1, 2 }, [109] = { 250, 2 }, [115] = { 5, 2 }, [117] = { 2000, 2 }, [189] = { 12.5, "float" }, [193] = { -300, "float" }, [205] = { 3, 4 } }
+        local expected = a:totable()
+        for k, t in ipairs(expected) do
+          t.head = { [1] = { k, 4 }, [5] = { k, 4 } }
+          for byte, v in pairs(head) do t.head[byte] = v end
+        end
+        assert.is_true(traces_of(expected, 5, little) == program.slurp(path "r.su"))
+        local b = moho.read(path "r.su")
+        assert.allclose(a, b, { rtol = 0 })
+        assert.same({ -300, 12.5 }, { b.axes[1].o, b.axes[1].d })
+        assert.allclose({ 0.25, 0.002 }, { b.axes[2].o, b.axes[2].d }, { rtol = 1e-12 })
+        assert.equal(little, moho.segy.scan(path "r.su").little)
+        -- the same bytes again, from what was read
+        moho.write(path "r2.su", b, { endian = endian })
+        assert.is_true(program.slurp(path "r2.su") == program.slurp(path "r.su"))
+      end)
+
+      -- 257 samples are as many in either order: the words of the headers decide
+      it("finds the order when both fit the length, " .. endian .. " endian", function()
+        local a = moho.arange{ n = 2 * 257, device = "cpu", dtype = "f32" }:reshape{ 2, 257 }
+        moho.write(path "p.su", a, { endian = endian })
+        assert.equal(little, moho.segy.scan(path "p.su").little)
+        assert.allclose(a, moho.read(path "p.su"), { rtol = 0 })
+      end)
+    end
+
+    it("takes the order it is told where nothing else decides", function()
+      put("u.su", block(240, { [115] = "\1\1" }) .. ieee(1, true) .. ("\0"):rep(4 * 256))
+      fails(function() moho.read(path "u.su") end, "u.su can be of either byte order, with traces of 257 samples (big endian) or 257", 'endian = "big" or "little"')
+      fails(function() moho.segy.header(path "u.su", "ns") end, "segy.header", "can be of either byte order")
+      local a = moho.read(path "u.su", { endian = "little" })
+      assert.same({ 1, 0, "nil" }, { a:at(1, 1), a:at(1, 2), tostring(a.axes[2].d) })
+      assert.is_true(moho.read(path "u.su", { endian = "big" }):at(1, 1) ~= 1)
+      assert.is_false(moho.segy.scan(path "u.su", { endian = "big" }).little)
+    end)
+
+    it("says what the array's sampling becomes, or that it can't", function()
+      local a = moho.array({ 1, 2, 3 }, "f32")
+      moho.write(path "v.su", a)
+      assert.same({ 1, 3 }, moho.read(path "v.su").shape)
+      assert.equal(0, moho.segy.scan(path "v.su").fields.dt.max)
+      a.axes[1] = { o = -5, d = 2.5, label = "depth", unit = "m" }
+      moho.write(path "v.su", a)
+      local x = moho.read(path "v.su").axes[2]
+      assert.same({ -5, 2.5, "nil" }, { x.o, x.d, tostring(x.unit) })
+      a.axes[1] = { o = -8, d = 0.5, unit = "ms" }
+      moho.write(path "v.su", a)
+      x = moho.read(path "v.su").axes[2]
+      assert.allclose({ -0.008, 0.0005 }, { x.o, x.d }, { rtol = 1e-12 })
+      for _, d in ipairs{ 1 / 3000, 0.07, 1e-7, -0.004 } do
+        a.axes[1] = { o = 0, d = d, unit = "s" }
+        fails(function() moho.write(path "w1.su", a) end, "the sampling of axis 1 is", "whole microseconds from 1 to 65535")
+      end
+      a.axes[1] = { o = 0.0005, d = 0.004, unit = "s" }
+      fails(function() moho.write(path "w1.su", a) end, "axis 1 begins at 0.0005 s", "whole milliseconds from -32768 to 32767")
+      assert.is_false(exists(path "w1.su"))
+    end)
+
+    it("refuses what SU cannot hold, and options that are not its own", function()
+      for _, dtype in ipairs{ "f64", "c64", "c128", "i32", "i64" } do
+        fails(function() moho.write(path "n.su", sample(dtype)) end, "SU holds f32, got " .. dtype, "a:astype")
+      end
+      local function zeros(...) return moho.zeros{ shape = { ... }, dtype = "f32", device = "cpu" } end
+      fails(function() moho.write(path "n.su", zeros(2, 3, 4)) end, "(samples) or (traces, samples), got shape (2, 3, 4)", "a:reshape")
+      fails(function() moho.write(path "n.su", zeros(0, 3)) end, "1 to 2147483647 traces of 1 to 65535 samples, got shape (0, 3)")
+      fails(function() moho.write(path "n.su", zeros(2, 0)) end, "got shape (2, 0)")
+      fails(function() moho.write(path "n.su", zeros(1, 65536)) end, "got shape (1, 65536)")
+      fails(function() moho.write(path "n.su", 3) end, "holds one array, got number 3")
+      fails(function() moho.write(path "n.su", zeros(2, 3), { endian = "middle" }) end, "option 'endian'", '"middle"')
+      fails(function() moho.write(path "n.su", zeros(2, 3), { path = "/a" }) end, "option 'path' is not for SU files; it takes endian")
+      assert.is_false(exists(path "n.su"))
+      put("s.su", su(true))
+      put("l.sgy", "")
+      fails(function() moho.read(path "s.su", { shape = { 3, 5 } }) end, "option 'shape' is not for SU files; it takes first, count, dtype, device, endian")
+      fails(function() moho.read(path "l.sgy", { endian = "big" }) end, "option 'endian' is not for SEG-Y files; it takes first, count")
+      fails(function() moho.segy.scan(path "l.sgy", { endian = "big" }) end, "option 'endian' is not for SEG-Y files; it takes none")
+      fails(function() moho.segy.header(path "s.su", "cdpx") end, "no word 'cdpx' in a trace header")
+      fails(function() moho.segy.header(path "s.su", 211) end, "no word of the trace header begins at byte 211")
+      fails(function() moho.read(path "s.su", { first = 3, count = 2 }) end, "has 3 traces; first = 3, count = 2 goes beyond")
+      moho.write(path "m.su", zeros(2, 65535))
+      assert.same({ 2, 65535 }, moho.read(path "m.su").shape)
+      local view = moho.array({ { 1, 2, 3 }, { 4, 5, 6 } }, "f32"):slice(":, ::2")
+      moho.write(path "m.su", view)
+      assert.allclose({ { 1, 3 }, { 4, 6 } }, moho.read(path "m.su"), { rtol = 0 })
+    end)
+
+    it("says what is wrong with a file", function()
+      fails(function() moho.read(path "none.su") end, "read: cannot open " .. path "none.su" .. ": No such file or directory")
+      local file = su(false)
+      local function broken(text, ...)
+        put("t.su", text)
+        fails(function() moho.read(path "t.su") end, "read: " .. path "t.su", ...)
+        fails(function() moho.segy.scan(path "t.su") end, "segy.scan: " .. path "t.su", ...)
+      end
+      broken("", "has 0 bytes; an SU file is traces, each with a header of 240")
+      broken(file:sub(1, 239), "has 239 bytes; an SU file")
+      broken(file:sub(1, -2), "779 bytes are not whole traces of 240 + 4 x 5 (big endian) or 240 + 4 x 1280 (little endian)", "truncated")
+      broken(file:sub(1, 240), "240 bytes are not whole traces")
+      broken(su(true, nil, 0), "has 0 samples a trace, by the first trace's header (byte 115)")
+      broken(("something else entirely "):rep(20), "480 bytes are not whole traces", "no SU file")
+      broken(file:sub(1, 634) .. "\0\4" .. file:sub(637), "its traces differ in length")
+      put("t.su", file)
+      fails(function() moho.read(path "t.su", { endian = "little" }) end, "780 bytes are not whole traces of 240 + 4 x 1280 (little endian)", "its byte order is another")
+    end)
+  end)
+
   if moho.device "cuda:0" then
     it("of arrays on a GPU #gpu", function()
       local a = sample("f32"):to "cuda:0"
@@ -812,6 +984,8 @@ describe("files", function()
         assert.equal("cuda:0", b.device)
         assert.allclose(sample "f32", b, { rtol = 0 })
       end
+      moho.write(path "gpu.su", a)
+      assert.allclose(sample "f32", moho.read(path "gpu.su", { device = "cuda:0" }), { rtol = 0 })
       moho.write(path "gpu.bin", a)
       assert.allclose(sample "f32", moho.read(path "gpu.bin", { shape = { 2, 3 }, device = "cuda:0" }), { rtol = 0 })
       local f = moho.h5.open(path "gpu.h5", "a")

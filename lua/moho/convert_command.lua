@@ -8,8 +8,9 @@ Formats by suffix, as in moho.read and moho.write (moho help read, moho help wri
   --to=NAME             its path in OUT (.h5); default: /data
   --dtype=T             f32 f64 c64 c128 i32 i64; of raw files: what is in IN
   --shape=N,N           of raw files: the shape in IN
-  --offset=N --endian=E of raw files: bytes to skip in IN; little or big
-  --first=N --count=N   of SEG-Y files: a range of traces, from 1
+  --offset=N            of raw files: bytes to skip in IN
+  --endian=E            of raw and SU files: little or big, the byte order of IN
+  --first=N --count=N   of SEG-Y and SU files: a range of traces, from 1
 ]]
 
 local function fail(fmt, ...)

@@ -1,4 +1,4 @@
--- The command `moho head`: what a file holds, by its headers and the edges of its arrays. Datasets of HDF5 files and traces of SEG-Y files are
+-- The command `moho head`: what a file holds, by its headers and the edges of its arrays. Datasets of HDF5 files and traces of SEG-Y and SU files are
 -- not loaded for it; files of one array are.
 local core = require "moho.core"
 local show = require "moho.show"
@@ -7,6 +7,7 @@ local usage = [[
 usage: moho head FILE [PATH]
   .h5 .hdf5      the tree of groups and datasets; of the one dataset, or of PATH, its edges
   .sgy .segy     traces, sampling, the words of the trace headers that are not zero, the text header, edges
+  .su            the same, without a text header
   .npz           the names of its arrays; of the one array, or of PATH, what print shows
   .npy .rsf      what print shows
 ]]
@@ -88,8 +89,8 @@ local function segy(file)
   print(("%d traces of %d samples, dt %g s, t0 %g s, format %d, %s endian"):format(s.ntraces, s.nsamples, s.dt, s.t0, s.format, s.little and "little" or "big"))
   for _, w in ipairs(s.fields) do
     if w.constant then
-      if w.min ~= 0 then print(("  %3d %-8s %d"):format(w.byte, w.name, w.min)) end
-    else print(("  %3d %-8s %d to %d"):format(w.byte, w.name, w.min, w.max)) end
+      if w.min ~= 0 then print(("  %3d %-8s %.9g"):format(w.byte, w.name, w.min)) end
+    else print(("  %3d %-8s %.9g to %.9g"):format(w.byte, w.name, w.min, w.max)) end
   end
   for card in s.text:gmatch "[^\n]+" do
     if not card:find "^C?[ %d]*$" then print(card) end
@@ -114,7 +115,7 @@ local function whole(file)
   print(moho.read(file))
 end
 
-local readers = { h5 = h5, hdf5 = h5, sgy = segy, segy = segy, npz = npz, npy = whole, rsf = whole }
+local readers = { h5 = h5, hdf5 = h5, sgy = segy, segy = segy, su = segy, npz = npz, npy = whole, rsf = whole }
 
 return function()
   local words = arg or {}
@@ -127,7 +128,7 @@ return function()
   local suffix = (file:match "%.([^./]+)$" or ""):lower()
   local read = readers[suffix]
   if not read then
-    io.stderr:write(("moho head: %s: only files that say what they hold have a head: .h5 .hdf5 .sgy .segy .npz .npy .rsf\n"):format(file))
+    io.stderr:write(("moho head: %s: only files that say what they hold have a head: .h5 .hdf5 .sgy .segy .su .npz .npy .rsf\n"):format(file))
     os.exit(2)
   end
   if path and read ~= h5 and read ~= npz then

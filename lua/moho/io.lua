@@ -1,4 +1,4 @@
--- Files: moho.read and moho.write by suffix, HDF5 files as objects, what is in a SEG-Y file.
+-- Files: moho.read and moho.write by suffix, HDF5 files as objects, what is in a SEG-Y or SU file.
 local core = require "moho.core"
 local rsf = require "moho.rsf"
 local schema = require "moho.schema"
@@ -185,8 +185,19 @@ methods.close = schema.fn{
   call = function(f) core.h5_close("file:close", f) end,
 }
 
--- ---- SEG-Y -------------------------------------------------------------------------
+-- ---- SEG-Y and SU ------------------------------------------------------------------
 local segy = {}
+
+-- How a file of traces is laid out, for the core: "segy", or SU in any ("su") or the asked order.
+local function layout(path, o)
+  return (path:match("%.([^./]+)$") or ""):lower() ~= "su" and "segy" or o.endian or "su"
+end
+-- Options of the functions below: byte order only where the file does not say it.
+local function trace_options(who, path, o, names)
+  local su = layout(path, {}) == "su"
+  if su then names[#names + 1] = "endian" end
+  return check(who, o, names, su and "SU files" or "SEG-Y files")
+end
 
 -- 40 cards of 80 columns as lines.
 local function cards(text)
@@ -198,54 +209,58 @@ end
 
 segy.scan = schema.fn{
   name = "segy.scan", group = "files", positional = true,
-  help = "What a SEG-Y file holds, by its headers, without reading samples: ntraces, nsamples, dt and t0 (s), format, little\n"
-    .. "(byte order), text (the text header), fields: the range of each word of the trace headers, as a list and by name\n"
-    .. "(fields.offset), { byte, name, min, max, constant }. Nothing is inferred from them.",
-  args = { { "path", "string", need = true, help = "file name" } },
+  help = "What a SEG-Y file (or, by its suffix .su, a Seismic Unix file) holds, by its headers, without reading samples: ntraces,\n"
+    .. "nsamples, dt and t0 (s), format, little (byte order), su, text (the text header; SU has none), fields: the range of each\n"
+    .. "word of the trace headers, as a list and by name (fields.offset), { byte, name, min, max, constant }. Nothing is inferred\n"
+    .. "from them. SU's words from byte 181 on are its own: d1 f1 d2 f2 ungpow unscale ntr mark.",
+  args = { { "path", "string", need = true, help = "file name" },
+    { "options", "table", help = 'of .su: endian ("little", "big"); absent: as the length and the headers say' } },
   returns = "table",
-  source = "SEG-Y revision 0 and 1",
-  call = function(path)
-    local s = core.segy_scan("segy.scan", path)
+  source = "SEG-Y revision 0 and 1; Seismic Unix",
+  call = function(path, o)
+    o = trace_options("segy.scan", path, o, {})
+    local s = core.segy_scan("segy.scan", path, layout(path, o))
     s.text = cards(s.text)
     return s
   end,
 }
 
-local words = core.segy_words()
-local function word_byte(who, w)
+local words = { segy = core.segy_words "segy", su = core.segy_words "su" }
+local function word_byte(who, path, w)
+  local known = words[layout(path, {})]
   if type(w) == "number" then return w end
-  if words[w] then return words[w] end
+  if known[w] then return known[w] end
   local names = {}
-  for n in pairs(words) do names[#names + 1] = n end
-  table.sort(names, function(a, b) return words[a] < words[b] end)
+  for n in pairs(known) do names[#names + 1] = n end
+  table.sort(names, function(a, b) return known[a] < known[b] end)
   schema.fail(who, "argument 'word': no word '%s' in a trace header%s; moho.segy.scan lists them", tostring(w),
     schema.suggest(tostring(w), names))
 end
 
 segy.header = schema.fn{
   name = "segy.header", group = "files", positional = true,
-  help = "One word of the trace headers, for every trace: by name (offset, sx, gx, cdp, ...) or by its first byte (37, 73, ...).\n"
-    .. "Options: first (from 1), count: a range of traces.",
+  help = "One word of the trace headers of a SEG-Y or SU file, for every trace: by name (offset, sx, gx, cdp, ...) or by its first\n"
+    .. "byte (37, 73, ...). Options: first (from 1), count: a range of traces; of .su: endian.",
   args = { { "path", "string", need = true, help = "file name" },
-    { "word", "string|integer", need = true, help = "name or byte" }, { "options", "table", help = "first, count; absent: all of it, as it is" } },
-  returns = "array i32 (traces)",
+    { "word", "string|integer", need = true, help = "name or byte" },
+    { "options", "table", help = "first, count, endian; absent: all of it, as it is" } },
+  returns = "array i32 (traces); of SU's d1 f1 d2 f2 ungpow unscale f32",
   call = function(path, word, o)
-    o = check("segy.header", o, { "first", "count" }, "trace headers")
-    return core.segy_header("segy.header", path, word_byte("segy.header", word), o.first or 1, o.count or -1)
+    o = trace_options("segy.header", path, o, { "first", "count" })
+    return core.segy_header("segy.header", path, layout(path, o), word_byte("segy.header", path, word), o.first or 1, o.count or -1)
   end,
 }
 
 -- ---- by suffix -----------------------------------------------------------------------
 local formats = {
-  h5 = "h5", hdf5 = "h5", npy = "npy", npz = "npz", sgy = "segy", segy = "segy",
+  h5 = "h5", hdf5 = "h5", npy = "npy", npz = "npz", sgy = "segy", segy = "segy", su = "su",
   bin = "raw", raw = "raw", dat = "raw", rsf = "rsf",
 }
 local suffixes = {
-  read = { "h5", "hdf5", "npy", "npz", "sgy", "segy", "rsf", "bin", "raw", "dat" },
-  write = { "h5", "hdf5", "npy", "npz", "rsf", "bin", "raw", "dat" },
+  read = { "h5", "hdf5", "npy", "npz", "sgy", "segy", "su", "rsf", "bin", "raw", "dat" },
+  write = { "h5", "hdf5", "npy", "npz", "su", "rsf", "bin", "raw", "dat" },
 }
-local later = { su = true }
-local names = { h5 = "HDF5 files", npy = ".npy files", npz = ".npz files", segy = "SEG-Y files", rsf = "RSF files", raw = "raw binary files" }
+local names = { h5 = "HDF5 files", npy = ".npy files", npz = ".npz files", su = "SU files", rsf = "RSF files", raw = "raw binary files" }
 
 local function format_of(who, path)
   local suffix = path:match("%.([^./]+)$")
@@ -253,8 +268,7 @@ local function format_of(who, path)
   if format then return format end
   local known = "." .. table.concat(suffixes[who], " .")
   if not suffix then schema.fail(who, "%s has no suffix to know its format by; known are %s", path, known) end
-  local hint = later[suffix:lower()] and "" or schema.suggest(suffix:lower(), suffixes[who])
-  schema.fail(who, "%s: format '%s' is not supported%s; known are %s", path, suffix, hint, known)
+  schema.fail(who, "%s: format '%s' is not supported%s; known are %s", path, suffix, schema.suggest(suffix:lower(), suffixes[who]), known)
 end
 
 local readers, writers = {}, {}
@@ -297,10 +311,11 @@ function readers.npz(path, o)
 end
 
 function readers.segy(path, o)
-  o = check("read", o, { "first", "count", "dtype", "device" }, names.segy)
+  o = trace_options("read", path, o, { "first", "count", "dtype", "device" })
   if type(o.count) == "table" then schema.fail("read", "option 'count': expected a number of traces, got a list") end
-  return finish(core.segy_read("read", path, o.first or 1, o.count or -1), o)
+  return finish(core.segy_read("read", path, layout(path, o), o.first or 1, o.count or -1), o)
 end
+readers.su = readers.segy
 
 function readers.raw(path, o)
   o = check("read", o, { "shape", "dtype", "device", "offset", "endian" }, names.raw)
@@ -350,6 +365,12 @@ function writers.raw(path, value, o)
   core.raw_write("write", path, value)
 end
 
+function writers.su(path, value, o)
+  o = check("write", o, { "endian" }, names.su)
+  need_array(path, value)
+  core.su_write("write", path, value, o.endian == "big")
+end
+
 function writers.rsf(path, value, o)
   check("write", o, {}, names.rsf)
   need_array(path, value)
@@ -357,7 +378,7 @@ function writers.rsf(path, value, o)
 end
 
 function writers.segy(path)
-  schema.fail("write", "%s: SEG-Y can be read, not written; write .h5 (keeps sampling and attributes), .npy or .bin", path)
+  schema.fail("write", "%s: SEG-Y can be read, not written; write .su (its traces and their headers), .h5 (keeps sampling and attributes) or .npy", path)
 end
 
 local read = schema.fn{
@@ -367,12 +388,14 @@ local read = schema.fn{
     .. "  .npy           C or Fortran order, any byte order; without axes a number\n"
     .. "  .npz           path (\"name\" of an array; may be left out when there is one); stored or deflated, as .npy\n"
     .. "  .sgy .segy     first, count: a range of traces; gives f32 (traces, samples) with sampling in its axes\n"
+    .. "  .su            Seismic Unix: first, count, endian (\"little\", \"big\"; absent: as the length and the headers say); f32\n"
+    .. "                 (traces, samples); axes by dt and delrt, or d1 and f1 where dt is 0; by d2 and f2 where they are set\n"
     .. "  .rsf           Madagascar: native, xdr or ascii values, in a file of their own or behind the text; n1 is the last axis\n"
     .. "  .bin .raw .dat  shape (needed), dtype (f32), offset (bytes), endian (\"little\", \"big\"): the file must hold just that\n"
     .. "For all: dtype (converts; for raw files: what is in the file), device.",
   args = { { "path", "string", need = true, help = "file name" }, { "options", "table", help = "see above; absent: all of it, as it is" } },
   returns = "array; from HDF5, .npy and .npz also a number, from HDF5 a string",
-  errors = "files that are missing, truncated, of another kind or larger than the memory",
+  errors = "files that are missing, truncated, of another kind, of unknown byte order or larger than the memory",
   call = function(path, o) return readers[format_of("read", path)](path, o) end,
 }
 
@@ -381,11 +404,13 @@ local write = schema.fn{
   help = "Writes an array to a file by its suffix. The file appears whole, by rename.\n"
     .. "  .h5 .hdf5      path (\"/data\"), chunk, deflate, append (true: keeps what is in the file); sampling (axes) goes along\n"
     .. "  .npy           version 1, C order\n"
+    .. "  .su            Seismic Unix: f32, (samples) or (traces, samples); endian (\"little\", \"big\"; little unless given); of the\n"
+    .. "                 axes one in s or ms gives dt and delrt, another d1 and f1; that of traces d2 and f2\n"
     .. "  .rsf           Madagascar: the text, and the values in NAME.rsf@; sampling (axes) goes along\n"
     .. "  .bin .raw .dat  the values, little endian",
   args = { { "path", "string", need = true, help = "file name" },
     { "value", "any", need = true, nan = true, help = "array; for HDF5 also number or string" }, { "options", "table", help = "see above; absent: none" } },
-  errors = "folders that are absent or closed to the user, a full disk: the old file stays as it was",
+  errors = "folders that are absent or closed to the user, a full disk: the old file stays as it was; what the format cannot hold",
   returns = "nothing",
   call = function(path, value, o) writers[format_of("write", path)](path, value, o) end,
 }

@@ -1,4 +1,4 @@
-/* Files of arrays (npy, npz, raw, SEG-Y) for Lua. lua/moho/io.lua checks the arguments and chooses by suffix. */
+/* Files of arrays (npy, npz, raw, SEG-Y, SU) for Lua. lua/moho/io.lua checks the arguments and chooses by suffix. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,16 +145,24 @@ static int raw_write(lua_State *L)
   return 0;
 }
 
-/* ---- SEG-Y ---------------------------------------------------------------------------------------- */
+/* ---- SEG-Y and SU --------------------------------------------------------------------------------- */
+
+/* "segy"; "su" "little" "big": SU of any, or of this byte order */
+static moho_segy_kind to_kind(lua_State *L, int i)
+{
+  static const char *const kinds[] = { "segy", "su", "little", "big", NULL };
+  return (moho_segy_kind)luaL_checkoption(L, i, "segy", kinds);
+}
 
 static int segy_read(lua_State *L)
 {
   const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
-  int64_t first = lmoho_toint(L, 3, who, "first") - 1, count = lmoho_toint(L, 4, who, "count");
+  moho_segy_kind kind = to_kind(L, 3);
+  int64_t first = lmoho_toint(L, 4, who, "first") - 1, count = lmoho_toint(L, 5, who, "count");
   lmoho_origin(L);
   moho_array **a = lmoho_newarray(L);
-  moho_status st = moho_segy_read(path, first, count, a, NULL);
-  if (lmoho_again(L, st)) st = moho_segy_read(path, first, count, a, NULL);
+  moho_status st = moho_segy_read(path, kind, first, count, a, NULL);
+  if (lmoho_again(L, st)) st = moho_segy_read(path, kind, first, count, a, NULL);
   lmoho_check(L, st, who);
   lmoho_drive(L, (*a)->ctx, 0);
   return 1;
@@ -163,12 +171,13 @@ static int segy_read(lua_State *L)
 static int segy_header(lua_State *L)
 {
   const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
-  int byte = (int)luaL_checkinteger(L, 3);
-  int64_t first = lmoho_toint(L, 4, who, "first") - 1, count = lmoho_toint(L, 5, who, "count");
+  moho_segy_kind kind = to_kind(L, 3);
+  int byte = (int)luaL_checkinteger(L, 4);
+  int64_t first = lmoho_toint(L, 5, who, "first") - 1, count = lmoho_toint(L, 6, who, "count");
   lmoho_origin(L);
   moho_array **a = lmoho_newarray(L);
-  moho_status st = moho_segy_header(path, byte, first, count, a);
-  if (lmoho_again(L, st)) st = moho_segy_header(path, byte, first, count, a);
+  moho_status st = moho_segy_header(path, kind, byte, first, count, a);
+  if (lmoho_again(L, st)) st = moho_segy_header(path, kind, byte, first, count, a);
   lmoho_check(L, st, who);
   lmoho_drive(L, (*a)->ctx, 0);
   return 1;
@@ -178,8 +187,8 @@ static void push_range(lua_State *L, const moho_segy_range *r)
 {
   lua_createtable(L, 0, 5);
   lmoho_set_number(L, "byte", r->byte);
-  lmoho_set_number(L, "min", (double)r->min);
-  lmoho_set_number(L, "max", (double)r->max);
+  lmoho_set_number(L, "min", r->min);
+  lmoho_set_number(L, "max", r->max);
   lua_pushstring(L, r->name);
   lua_setfield(L, -2, "name");
   lua_pushboolean(L, r->constant);
@@ -192,7 +201,7 @@ static int segy_scan(lua_State *L)
   moho_segy_info i;
   moho_segy_range r[MOHO_SEGY_WORDS];
   int n = MOHO_SEGY_WORDS;
-  lmoho_check(L, moho_segy_scan(path, &i, r, &n), who);
+  lmoho_check(L, moho_segy_scan(path, to_kind(L, 3), &i, r, &n), who);
   lua_newtable(L);
   lmoho_set_number(L, "ntraces", (double)i.ntraces);
   lmoho_set_number(L, "nsamples", i.nsamples);
@@ -202,6 +211,8 @@ static int segy_scan(lua_State *L)
   lmoho_set_number(L, "t0", i.t0);
   lua_pushboolean(L, i.little);
   lua_setfield(L, -2, "little");
+  lua_pushboolean(L, i.su);
+  lua_setfield(L, -2, "su");
   lua_pushstring(L, i.text);
   lua_setfield(L, -2, "text");
   lua_createtable(L, n, n);
@@ -215,13 +226,25 @@ static int segy_scan(lua_State *L)
   return 1;
 }
 
-/* { tracl = 1, ... } */
+static int su_write(lua_State *L)
+{
+  const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
+  moho_array *a = lmoho_toarray(L, 3, who, "value");
+  bool little = !lua_toboolean(L, 4);
+  moho_status st = moho_su_write(path, a, little);
+  if (lmoho_again(L, st)) st = moho_su_write(path, a, little);
+  lmoho_check(L, st, who);
+  return 0;
+}
+
+/* segy_words(kind): { tracl = 1, ... } */
 static int segy_words(lua_State *L)
 {
+  moho_segy_kind kind = to_kind(L, 1);
   const char *name;
   int byte;
   lua_createtable(L, 0, MOHO_SEGY_WORDS);
-  for (int i = 0; (name = moho_segy_word(i, &byte)); i++) lmoho_set_number(L, name, byte);
+  for (int i = 0; (name = moho_segy_word(kind, i, &byte)); i++) lmoho_set_number(L, name, byte);
   return 1;
 }
 
@@ -231,7 +254,7 @@ void lmoho_open_io(lua_State *L)
       {"npy_read", npy_read},   {"npy_write", npy_write},   {"npz_list", npz_list},
       {"npz_read", npz_read},   {"raw_read", raw_read},
       {"raw_write", raw_write}, {"raw_write_headed", raw_write_headed}, {"segy_read", segy_read},   {"segy_header", segy_header},
-      {"segy_scan", segy_scan}, {"segy_words", segy_words}, {NULL, NULL},
+      {"segy_scan", segy_scan}, {"segy_words", segy_words}, {"su_write", su_write}, {NULL, NULL},
   };
   luaL_setfuncs(L, functions, 0);
   lmoho_open_h5(L);

@@ -1,8 +1,10 @@
-/* SEG-Y: traces and trace headers through libsegyio. The layout (byte order, format, samples) is worked out here from
-   the binary header and checked against the file's length; geometry is never guessed: what is in the headers is given
-   as it is. */
+/* SEG-Y and SU: traces and trace headers through libsegyio. The layout (byte order, format, samples) is worked out here
+   from the binary header and checked against the file's length; geometry is never guessed: what is in the headers is
+   given as it is. An SU file is IEEE traces without the headers of the file, in the byte order of the machine that
+   wrote it. */
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <segyio/segy.h>
 #include "core/impl.h"
@@ -10,7 +12,9 @@
 
 /* ---- words of the trace header ---------------------------------------------------------------- */
 
-static const struct { int byte; const char *name; } words[] = {
+typedef struct word_of { int byte; const char *name; } word_of;
+
+static const word_of words[] = {
   { 1, "tracl" },     { 5, "tracr" },     { 9, "fldr" },      { 13, "tracf" },    { 17, "ep" },       { 21, "cdp" },
   { 25, "cdpt" },     { 29, "trid" },     { 31, "nvs" },      { 33, "nhs" },      { 35, "duse" },     { 37, "offset" },
   { 41, "gelev" },    { 45, "selev" },    { 49, "sdepth" },   { 53, "gdel" },     { 57, "sdel" },     { 61, "swdep" },
@@ -22,20 +26,37 @@ static const struct { int byte; const char *name; } words[] = {
   { 135, "stas" },    { 137, "stae" },    { 139, "tatyp" },   { 141, "afilf" },   { 143, "afils" },   { 145, "nofilf" },
   { 147, "nofils" },  { 149, "lcf" },     { 151, "hcf" },     { 153, "lcs" },     { 155, "hcs" },     { 157, "year" },
   { 159, "day" },     { 161, "hour" },    { 163, "minute" },  { 165, "sec" },     { 167, "timbas" },  { 169, "trwf" },
-  { 171, "grnors" },  { 173, "grnofr" },  { 175, "grnlof" },  { 177, "gaps" },    { 179, "otrav" },   { 181, "cdpx" },
-  { 185, "cdpy" },    { 189, "iline" },   { 193, "xline" },   { 197, "sp" },      { 201, "scalsp" },  { 203, "trunit" },
-  { 205, "tdcm" },    { 209, "tdcp" },    { 211, "tdunit" },  { 213, "devid" },   { 215, "scalt" },   { 217, "stype" },
-  { 219, "sedm" },    { 223, "sede" },    { 225, "smm" },     { 229, "sme" },     { 231, "smunit" },  { 233, "unass1" },
-  { 237, "unass2" },
+  { 171, "grnors" },  { 173, "grnofr" },  { 175, "grnlof" },  { 177, "gaps" },    { 179, "otrav" },
 };
-_Static_assert(sizeof words / sizeof *words == MOHO_SEGY_WORDS, "words of the trace header");
+/* The rest of the 240 bytes: by revision 1, and by SU. */
+static const word_of words_segy[] = {
+  { 181, "cdpx" },    { 185, "cdpy" },    { 189, "iline" },   { 193, "xline" },   { 197, "sp" },      { 201, "scalsp" },
+  { 203, "trunit" },  { 205, "tdcm" },    { 209, "tdcp" },    { 211, "tdunit" },  { 213, "devid" },   { 215, "scalt" },
+  { 217, "stype" },   { 219, "sedm" },    { 223, "sede" },    { 225, "smm" },     { 229, "sme" },     { 231, "smunit" },
+  { 233, "unass1" },  { 237, "unass2" },
+};
+static const word_of words_su[] = {
+  { 181, "d1" },     { 185, "f1" },      { 189, "d2" },  { 193, "f2" },
+  { 197, "ungpow" }, { 201, "unscale" }, { 205, "ntr" }, { 209, "mark" },
+};
+enum { COMMON = sizeof words / sizeof *words, REST_SU = sizeof words_su / sizeof *words_su };
+_Static_assert(COMMON + sizeof words_segy / sizeof *words_segy == MOHO_SEGY_WORDS, "words of the trace header");
 
-const char *moho_segy_word(int i, int *byte)
+static const word_of *word_at(bool su, int i)
 {
-  if (i < 0 || i >= MOHO_SEGY_WORDS) return NULL;
-  *byte = words[i].byte;
-  return words[i].name;
+  if (i < 0 || i >= (su ? COMMON + REST_SU : MOHO_SEGY_WORDS)) return NULL;
+  return i < COMMON ? &words[i] : su ? &words_su[i - COMMON] : &words_segy[i - COMMON];
 }
+
+const char *moho_segy_word(moho_segy_kind kind, int i, int *byte)
+{
+  const word_of *w = word_at(kind != MOHO_SEGY, i);
+  if (!w) return NULL;
+  *byte = w->byte;
+  return w->name;
+}
+
+static bool is_float(bool su, int byte) { return su && byte >= 181 && byte <= 201; }
 
 /* ---- the layout of a file ------------------------------------------------------------------------ */
 
@@ -46,7 +67,8 @@ typedef struct segy {
   moho_segy_info i;
   long trace0;
   int bytes, width;
-} segy; /* bytes, width: of a trace, a sample */
+  float axes[4];
+} segy; /* bytes, width: of a trace, a sample; axes: d1, f1, d2, f2 of SU */
 
 static const char *reason(int err)
 {
@@ -67,6 +89,12 @@ static int word(const unsigned char *h, int byte, bool little)
 {
   const unsigned char *p = h + byte - 1;
   return little ? p[0] | p[1] << 8 : p[0] << 8 | p[1];
+}
+
+static int32_t word4(const unsigned char *h, int byte, bool little)
+{
+  int first = word(h, byte, little), second = word(h, byte + 2, little);
+  return (int32_t)(little ? (uint32_t)second << 16 | (uint32_t)first : (uint32_t)first << 16 | (uint32_t)second);
 }
 
 static int width_of(int format)
@@ -154,8 +182,84 @@ static moho_status layout(moho_input *in, const unsigned char *h, const unsigned
         " bytes more; it is truncated, or its traces differ in length (the first has %d samples by its own header)",
         path, in->size, s->trace0, TRACE, ns, s->width, rest / each, rest % each, word(t, 115, i->little));
   i->ntraces = rest / each;
-  if (i->ntraces > INT_MAX)
-    return moho_fail(MOHO_EIO, "%s has %" PRId64 " traces; at most %d can be read", path, i->ntraces, INT_MAX);
+  return MOHO_OK;
+}
+
+/* ---- the layout of an SU file ------------------------------------------------------------------- */
+
+/* Words of a header are small numbers: read in the wrong order most are larger. > 0: little endian by most of them. */
+static int smaller_little(const unsigned char *t)
+{
+  int votes = 0;
+  for (int i = 0; i < COMMON; i++) {
+    int byte = words[i].byte;
+    bool wide = word_at(true, i + 1)->byte - byte == 4;
+    int64_t big = wide ? word4(t, byte, false) : (int16_t)word(t, byte, false);
+    int64_t little = wide ? word4(t, byte, true) : (int16_t)word(t, byte, true);
+    big = big < 0 ? -big : big;
+    little = little < 0 ? -little : little;
+    votes += (little < big) - (big < little);
+  }
+  return votes;
+}
+
+/* Do whole traces of the first's length fill the file, the last one saying the same? */
+static moho_status fits_su(moho_input *in, const unsigned char *t, bool little, bool *fits)
+{
+  unsigned char last[TRACE];
+  int ns = word(t, 115, little);
+  int64_t each = TRACE + 4 * (int64_t)ns;
+  *fits = ns && in->size % each == 0;
+  if (!*fits) return MOHO_OK;
+  MOHO_TRY(moho_input_seek(in, in->size - each));
+  MOHO_TRY(moho_input_read(in, last, sizeof last));
+  *fits = word(last, 115, little) == ns;
+  return MOHO_OK;
+}
+
+/* Nothing in an SU file says its byte order: the one that fits its length, or by the headers when both do. */
+static moho_status order_su(moho_input *in, const unsigned char *t, moho_segy_kind kind, bool *little)
+{
+  bool big_fits = false, little_fits = false;
+  int big = word(t, 115, false), other = word(t, 115, true), votes = smaller_little(t);
+  if (!big)
+    return moho_fail(MOHO_EIO, "%s has 0 samples a trace, by the first trace's header (byte 115)", in->path);
+  if (kind != MOHO_SU_LITTLE) MOHO_TRY(fits_su(in, t, false, &big_fits));
+  if (kind != MOHO_SU_BIG) MOHO_TRY(fits_su(in, t, true, &little_fits));
+  if (!big_fits && !little_fits) {
+    if (kind == MOHO_SU)
+      return moho_fail(MOHO_EIO,
+                       "%s: %" PRId64 " bytes are not whole traces of 240 + 4 x %d (big endian) or 240 + 4 x %d "
+                       "(little endian), by the first one's header; it is truncated, its traces differ in length, or it is "
+                       "no SU file",
+                       in->path, in->size, big, other);
+    return moho_fail(MOHO_EIO,
+                     "%s: %" PRId64 " bytes are not whole traces of 240 + 4 x %d (%s endian), by the first one's "
+                     "header; it is truncated, its traces differ in length, or its byte order is another",
+                     in->path, in->size, kind == MOHO_SU_BIG ? big : other, kind == MOHO_SU_BIG ? "big" : "little");
+  }
+  if (big_fits && little_fits && !votes)
+    return moho_fail(MOHO_EIO, "%s can be of either byte order, with traces of %d samples (big endian) or %d (little "
+                     "endian); say which: endian = \"big\" or \"little\"", in->path, big, other);
+  *little = big_fits && little_fits ? votes > 0 : little_fits;
+  return MOHO_OK;
+}
+
+static moho_status layout_su(moho_input *in, const unsigned char *t, moho_segy_kind kind, segy *s)
+{
+  moho_segy_info *i = &s->i;
+  MOHO_TRY(order_su(in, t, kind, &i->little));
+  i->format = SEGY_IEEE_FLOAT_4_BYTE;
+  i->nsamples = word(t, 115, i->little);
+  i->dt = word(t, 117, i->little) * 1e-6;
+  i->t0 = first_time(t, i->little, 0);
+  s->width = 4;
+  s->bytes = 4 * i->nsamples;
+  i->ntraces = in->size / (TRACE + s->bytes);
+  for (int k = 0; k < 4; k++) {
+    int32_t bits = word4(t, 181 + 4 * k, i->little);
+    memcpy(&s->axes[k], &bits, sizeof bits);
+  }
   return MOHO_OK;
 }
 
@@ -171,22 +275,31 @@ static void text(segy *s, const unsigned char *h)
 
 static void close_segy(segy *s) { if (s->fp) segy_close(s->fp); }
 
-static moho_status open_segy(const char *path, segy *s)
+static moho_status layout_of(moho_input *in, unsigned char *h, moho_segy_kind kind, segy *s)
 {
-  unsigned char h[HEADERS + TRACE];
+  const int least = kind == MOHO_SEGY ? HEADERS : TRACE;
+  if (in->size < least && kind == MOHO_SEGY)
+    return moho_fail(MOHO_EIO, "%s has %" PRId64 " bytes; a SEG-Y file begins with %d of headers", in->path, in->size,
+                     HEADERS);
+  if (in->size < least)
+    return moho_fail(MOHO_EIO, "%s has %" PRId64 " bytes; an SU file is traces, each with a header of %d", in->path,
+                     in->size, TRACE);
+  /* without a trace the sizes say so later */
+  size_t n = kind != MOHO_SEGY ? TRACE : in->size < HEADERS + TRACE ? HEADERS : HEADERS + TRACE;
+  MOHO_TRY(moho_input_read(in, h, n));
+  MOHO_TRY(kind == MOHO_SEGY ? layout(in, h, h + HEADERS, s) : layout_su(in, h, kind, s));
+  if (s->i.ntraces > INT_MAX)
+    return moho_fail(MOHO_EIO, "%s has %" PRId64 " traces; at most %d can be read", in->path, s->i.ntraces, INT_MAX);
+  return MOHO_OK;
+}
+
+static moho_status open_segy(const char *path, moho_segy_kind kind, segy *s)
+{
+  unsigned char h[HEADERS + TRACE] = { 0 };
   moho_input in;
-  *s = (segy){ 0 };
+  *s = (segy){ .i = { .su = kind != MOHO_SEGY } };
   MOHO_TRY(moho_input_open(path, &in));
-  moho_status st = MOHO_OK;
-  if (in.size < HEADERS)
-    st =
-        moho_fail(MOHO_EIO, "%s has %" PRId64 " bytes; a SEG-Y file begins with %d of headers", path, in.size, HEADERS);
-  else {
-    size_t n = in.size < (int64_t)sizeof h ? HEADERS : sizeof h;   /* without a trace the sizes say so later */
-    memset(h, 0, sizeof h);
-    st = moho_input_read(&in, h, n);
-    if (!st) st = layout(&in, h, h + HEADERS, s);
-  }
+  moho_status st = layout_of(&in, h, kind, s);
   moho_input_close(&in);
   if (st) return st;
   if (!(s->fp = segy_open(path, "rb"))) return moho_fail(MOHO_EIO, "cannot open %s", path);
@@ -195,7 +308,7 @@ static moho_status open_segy(const char *path, segy *s)
     close_segy(s);
     return moho_fail(MOHO_EIO, "%s: %s", path, reason(err));
   }
-  text(s, h);
+  if (!s->i.su) text(s, h);
   return MOHO_OK;
 }
 
@@ -225,19 +338,34 @@ static int32_t field(const char *h, int byte)
   return byte == 115 || byte == 117 ? v & 0xffff : v;   /* samples and interval: no sign */
 }
 
-moho_status moho_segy_scan(const char *path, moho_segy_info *info, moho_segy_range *ranges, int *nranges)
+/* libsegyio puts each word of a SEG-Y header into big endian: unscale lies over two of 16 bits there. */
+static float float_field(const segy *s, const char *h, int byte)
+{
+  int32_t v = field(h, byte);
+  float f;
+  if (byte == 201) {
+    uint32_t a = (uint32_t)v & 0xffff, b = (uint32_t)field(h, byte + 2) & 0xffff;
+    v = (int32_t)(s->i.little ? b << 16 | a : a << 16 | b);
+  }
+  memcpy(&f, &v, sizeof f);
+  return f;
+}
+
+moho_status moho_segy_scan(const char *path, moho_segy_kind kind, moho_segy_info *info, moho_segy_range *ranges,
+                           int *nranges)
 {
   segy s;
   char h[TRACE];
-  int n = *nranges < MOHO_SEGY_WORDS ? *nranges : MOHO_SEGY_WORDS;
-  MOHO_TRY(open_segy(path, &s));
+  int all = kind == MOHO_SEGY ? MOHO_SEGY_WORDS : COMMON + REST_SU, n = *nranges < all ? *nranges : all;
+  MOHO_TRY(open_segy(path, kind, &s));
   moho_status st = MOHO_OK;
   for (int64_t k = 0; k < s.i.ntraces && !st; k++) {
     if ((st = read_header(path, &s, k, h))) break;
     for (int w = 0; w < n; w++) {
       moho_segy_range *r = &ranges[w];
-      int32_t v = field(h, words[w].byte);
-      if (k == 0) *r = (moho_segy_range){ words[w].byte, words[w].name, v, v, true };
+      const word_of *at = word_at(s.i.su, w);
+      double v = is_float(s.i.su, at->byte) ? (double)float_field(&s, h, at->byte) : field(h, at->byte);
+      if (k == 0) *r = (moho_segy_range){ at->byte, at->name, v, v, true };
       if (v < r->min) r->min = v;
       if (v > r->max) r->max = v;
     }
@@ -250,22 +378,26 @@ moho_status moho_segy_scan(const char *path, moho_segy_info *info, moho_segy_ran
   return MOHO_OK;
 }
 
-moho_status moho_segy_header(const char *path, int byte, int64_t first, int64_t count, moho_array **out)
+moho_status moho_segy_header(const char *path, moho_segy_kind kind, int byte, int64_t first, int64_t count,
+                             moho_array **out)
 {
   segy s;
   char h[TRACE];
   moho_array *a = NULL;
-  int w = 0;
-  while (w < MOHO_SEGY_WORDS && words[w].byte != byte) w++;
-  if (w == MOHO_SEGY_WORDS) return moho_fail(MOHO_EINVAL, "no word of the trace header begins at byte %d", byte);
-  MOHO_TRY(open_segy(path, &s));
+  const word_of *at;
+  const bool real = is_float(kind != MOHO_SEGY, byte);
+  for (int w = 0; (at = word_at(kind != MOHO_SEGY, w)) && at->byte != byte; w++) {}
+  if (!at) return moho_fail(MOHO_EINVAL, "no word of the trace header begins at byte %d", byte);
+  MOHO_TRY(open_segy(path, kind, &s));
   moho_status st = range(path, &s, first, &count);
   const moho_shape shape = { 1, { count } };
-  if (!st) st = moho_file_array(path, MOHO_I32, &shape, &a);
-  int32_t *v = st ? NULL : moho_array_data(a);
+  if (!st) st = moho_file_array(path, real ? MOHO_F32 : MOHO_I32, &shape, &a);
+  void *v = st ? NULL : moho_array_data(a);
   for (int64_t k = 0; k < count && !st; k++) {
     st = read_header(path, &s, first + k, h);
-    if (!st) v[k] = field(h, byte);
+    if (st) break;
+    if (real) ((float *)v)[k] = float_field(&s, h, byte);
+    else ((int32_t *)v)[k] = field(h, byte);
   }
   close_segy(&s);
   if (st) { moho_array_unref(a); return st; }
@@ -291,6 +423,19 @@ static int read_trace(segy *s, int64_t trace, void *buf, float *to)
   return 0;
 }
 
+/* SU's d1 and d2 are of no use where another program left something else in these bytes. */
+static bool usable(double d) { return fabs(d) > 1e-30 && fabs(d) < 1e30; }
+
+static moho_status set_axes(const segy *s, int64_t first, moho_array *a)
+{
+  const double d1 = (double)s->axes[0], f1 = (double)s->axes[1], d2 = (double)s->axes[2], f2 = (double)s->axes[3];
+  moho_axis trace = { (double)(first + 1), 1, "trace", "" }, time = { s->i.t0, s->i.dt, "time", "s" };
+  if (usable(d2) && isfinite(f2)) trace = (moho_axis){ f2 + (double)first * d2, d2, "", "" };
+  if (s->i.dt == 0 && usable(d1) && isfinite(f1)) time = (moho_axis){ f1, d1, "", "" };
+  MOHO_TRY(moho_array_axis(a, 0, &trace));
+  return moho_array_axis(a, 1, &time);
+}
+
 static moho_status read_traces(const char *path, segy *s, int64_t first, int64_t count, moho_array **out)
 {
   moho_array *a = NULL;
@@ -304,18 +449,18 @@ static moho_status read_traces(const char *path, segy *s, int64_t first, int64_t
     int err = read_trace(s, first + k, buf, v);
     if (err) st = moho_fail(MOHO_EIO, "%s: trace %" PRId64 ": %s", path, first + k + 1, reason(err));
   }
-  if (!st) st = moho_array_axis(a, 0, &(moho_axis){ (double)(first + 1), 1, "trace", "" });
-  if (!st) st = moho_array_axis(a, 1, &(moho_axis){ s->i.t0, s->i.dt, "time", "s" });
+  if (!st) st = set_axes(s, first, a);
   free(buf);
   if (st) { moho_array_unref(a); return st; }
   *out = a;
   return MOHO_OK;
 }
 
-moho_status moho_segy_read(const char *path, int64_t first, int64_t count, moho_array **a, moho_segy_info *info)
+moho_status moho_segy_read(const char *path, moho_segy_kind kind, int64_t first, int64_t count, moho_array **a,
+                           moho_segy_info *info)
 {
   segy s;
-  MOHO_TRY(open_segy(path, &s));
+  MOHO_TRY(open_segy(path, kind, &s));
   moho_status st = range(path, &s, first, &count);
   if (!st) st = read_traces(path, &s, first, count, a);
   close_segy(&s);

@@ -71,26 +71,32 @@ MOHO_API moho_status moho_h5_set_attr(moho_h5 *f, const char *path, const char *
    takes it back. key: writers of which this text differs are different ones. */
 MOHO_API moho_status moho_provenance(const char *name, const char *text, bool key);
 
-/* ---- SEG-Y (libsegyio) ------------------------------------------------------ */
+/* ---- SEG-Y and SU (libsegyio) ------------------------------------------------ */
+/* MOHO_SU finds the byte order from the file's length and headers. */
+typedef enum moho_segy_kind { MOHO_SEGY, MOHO_SU, MOHO_SU_LITTLE, MOHO_SU_BIG } moho_segy_kind;
 typedef struct moho_segy_info {
   int64_t ntraces;
-  int nsamples, format, extended;       /* format code of the binary header         */
+  int nsamples, format, extended;       /* format code of the binary header; SU: 5  */
   double dt, t0;                        /* seconds; t0 from the delay of the first trace */
-  bool little;                          /* byte order of the file                   */
-  char text[3201];                      /* the textual header, as ASCII             */
+  bool little, su;                      /* byte order of the file; no headers of the file */
+  char text[3201];                      /* the textual header, as ASCII; SU: ""     */
 } moho_segy_info;
-typedef struct moho_segy_range { int byte; const char *name; int64_t min, max; bool constant; } moho_segy_range;
-enum { MOHO_SEGY_WORDS = 91 };          /* words of the standard trace header        */
-/* Word i of the standard trace header, by its place (1, 5, ...) and name (tracl, tracr, ...). */
-MOHO_API const char *moho_segy_word(int i, int *byte);
-MOHO_API moho_status moho_segy_scan(const char *path, moho_segy_info *info, moho_segy_range *ranges,
-                                    int *nranges); /* in: room, out: used */
+typedef struct moho_segy_range { int byte; const char *name; double min, max; bool constant; } moho_segy_range;
+enum { MOHO_SEGY_WORDS = 91 };          /* words of the standard trace header; SU has fewer */
+/* Word i of the trace header, by its place (1, 5, ...) and name (tracl, tracr, ...); NULL beyond. SU's bytes from 181
+   on are others than SEG-Y's: d1 f1 d2 f2 ungpow unscale are floats. */
+MOHO_API const char *moho_segy_word(moho_segy_kind kind, int i, int *byte);
+MOHO_API moho_status moho_segy_scan(const char *path, moho_segy_kind kind, moho_segy_info *info,
+                                    moho_segy_range *ranges, int *nranges); /* in: room, out: used */
 /* Traces first .. first+count-1 (0-based; count -1: all from there) as f32 (count, nsamples), whatever their format;
-   the axes are set (trace number, time). moho_segy_header: one word of the same traces, i32 (count). */
-MOHO_API moho_status moho_segy_read(const char *path, int64_t first, int64_t count, moho_array **a,
+   the axes are set (trace number, time; SU: f2 and d2 where they are set, f1 and d1 where dt is 0).
+   moho_segy_header: one word of the same traces, i32 (count), or f32 for SU's floats. */
+MOHO_API moho_status moho_segy_read(const char *path, moho_segy_kind kind, int64_t first, int64_t count, moho_array **a,
                                     moho_segy_info *info);
-MOHO_API moho_status moho_segy_header(const char *path, int byte, int64_t first, int64_t count,
-                                      moho_array **a); /* i32 */
+MOHO_API moho_status moho_segy_header(const char *path, moho_segy_kind kind, int byte, int64_t first, int64_t count,
+                                      moho_array **a);
+/* f32 (samples) or (traces, samples). An axis in s or ms gives dt and delrt, another d1 and f1; that of traces d2 and f2. */
+MOHO_API moho_status moho_su_write(const char *path, const moho_array *a, bool little);
 
 /* ---- PNG ------------------------------------------------------------------ */
 /* 8-bit RGB rows, h x w x 3. */
