@@ -131,6 +131,26 @@ describe("files from the shell", function()
       assert.same(a:slice "3:4, :":totable(), g:totable())
       assert.same({ 1, 0.002, 2 }, { g.axes[2].o, g.axes[2].d, g.axes[1].o })
     end)
+    it("keeps the words of trace headers", function()
+      local a = moho.arange{ n = 12, dtype = "f32", device = "cpu" }:reshape{ 4, 3 }
+      a.axes[1], a.axes[2] = { o = 100, d = 25 }, { o = 0.5, d = 0.002, unit = "s" }
+      moho.write(dir .. "/w.su", a, { endian = "big", header = { sx = { 5, 6, 7, 8 }, tracl = { 21, 22, 23, 24 }, unscale = 2.5 } })
+      assert.equal(0, (run{ "convert", "w.su", "w2.su", "--first=2", "--count=3", "--endian=big" }))
+      assert.same({ 6, 7, 8 }, moho.segy.header(dir .. "/w2.su", "sx"):totable())
+      assert.same({ 22, 23, 24 }, moho.segy.header(dir .. "/w2.su", "tracl"):totable())
+      assert.same({ 2.5, 2.5, 2.5 }, moho.segy.header(dir .. "/w2.su", "unscale"):totable())
+      local b = moho.read(dir .. "/w2.su")
+      assert.same(a:slice "2:4, :":totable(), b:totable())
+      assert.same({ 125, 25 }, { b.axes[1].o, b.axes[1].d })
+      -- a SEG-Y file of one trace, two samples, its cdpx (byte 181) where SU has d1
+      local function be(v, n) local s = "" for i = n - 1, 0, -1 do s = s .. string.char(math.floor(v / 256 ^ i) % 256) end return s end
+      program.write("s.sgy", (" "):rep(3200) .. be(0, 16) .. be(4000, 2) .. be(0, 2) .. be(2, 2) .. be(0, 2) .. be(5, 2) .. be(0, 374) ..
+        be(31, 4) .. be(0, 32) .. be(75, 4) .. be(0, 74) .. be(2, 2) .. be(4000, 2) .. be(0, 62) .. be(1100000000, 4) .. be(0, 56) .. "\63\128\0\0\64\0\0\0")
+      assert.equal(0, (run{ "convert", "s.sgy", "s2.su" }))
+      local s = moho.segy.scan(dir .. "/s2.su")
+      assert.same({ 1, 2, true, 31, 1, 75, 0 }, { s.ntraces, s.nsamples, s.su, s.fields.tracl.min, s.fields.tracr.min, s.fields.offset.min, s.fields.d1.max })
+      assert.same({ { 1, 2 } }, moho.read(dir .. "/s2.su"):totable())
+    end)
     it("says what is wrong", function()
       fails(2, "expected two files, got 1", "convert", "a.h5")
       fails(2, "unknown option '--pth' (did you mean '--path'?)", "convert", "a.h5", "b.npy", "--pth=x")

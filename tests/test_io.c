@@ -622,6 +622,43 @@ static void killed(const char *mode)
   moho_array_unref(a);
 }
 
+/* SU from C: values of header words that the writer can't use, a full disk, the stop flag. */
+static void su(void)
+{
+  const int64_t d[] = { 3, 5 }, n[] = { 3 }, big[] = { 200, 1000 };
+  moho_array *a = numbers(MOHO_F32, 2, d), *f64 = numbers(MOHO_F64, 1, n), *i32 = numbers(MOHO_I32, 1, n), *b = NULL;
+  moho_array *large = numbers(MOHO_F32, 2, big);
+  struct rlimit old, small;
+  put(in("s.su"), "old", 3);
+  TAP_FAILS(moho_su_write(in("s.su"), a, true, &(moho_su_word){ 73, i32 }, 1), MOHO_EINVAL, "sx: expected values f64");
+  TAP_FAILS(moho_su_write(in("s.su"), a, true, &(moho_su_word){ 2, f64 }, 1), MOHO_EINVAL, "begins at byte 2");
+  TAP_FAILS(moho_su_write(in("s.su"), a, true, &(moho_su_word){ 73, f64 }, 92), MOHO_EINVAL, "up to 91 words, got 92");
+  TAP_FAILS(moho_su_write(in("s.su"), f64, true, NULL, 0), MOHO_EINVAL, "SU holds f32, got f64");
+  TAP_FAILS(moho_su_write(in("none/s.su"), a, true, NULL, 0), MOHO_EIO, "No such file or directory");
+  getrlimit(RLIMIT_FSIZE, &old);
+  small = old;
+  small.rlim_cur = 65536;
+  setrlimit(RLIMIT_FSIZE, &small);
+  TAP_FAILS(moho_su_write(in("s.su"), large, true, NULL, 0), MOHO_EIO, "File too large");
+  setrlimit(RLIMIT_FSIZE, &old);
+  moho_stop_set(true);
+  TAP_FAILS(moho_su_write(in("s.su"), a, true, NULL, 0), MOHO_ESTOP, "interrupted");
+  moho_stop_set(false);
+  TAP_OK(!strcmp(get(in("s.su"), NULL), "old") && !there(in("s.su.partial")),
+         "su: the old file is whole, nothing is left");
+  TAP_RUNS(moho_su_write(in("s.su"), a, false, NULL, 0));
+  TAP_FAILS(moho_segy_read(in("s.su"), MOHO_SU_LITTLE, 0, -1, &b, NULL), MOHO_EIO, "its byte order is another");
+  TAP_OK(!moho_segy_read(in("s.su"), MOHO_SU, 0, -1, &b, NULL) && same(a, b), "su: there and back");
+  moho_stop_set(true);
+  TAP_FAILS(moho_segy_header(in("s.su"), MOHO_SU_BIG, 73, 0, -1, &f64), MOHO_ESTOP, "interrupted");
+  moho_stop_set(false);
+  moho_array_unref(a);
+  moho_array_unref(b);
+  moho_array_unref(f64);
+  moho_array_unref(i32);
+  moho_array_unref(large);
+}
+
 static void stopped(void)
 {
   moho_array *a = NULL;
@@ -647,6 +684,7 @@ int main(void)
   killed("w");
   killed("a");
   stopped();
+  su();
   moho_mem m;
   moho_ctx_mem(cpu, &m);
   TAP_OK(m.blocks == 0, "no array is left: %llu", (unsigned long long)m.blocks);

@@ -1,9 +1,11 @@
 -- The command `moho convert`: moho.read of one file, moho.write of another.
+local core = require "moho.core"
 local schema = require "moho.schema"
 
 local usage = [[
 usage: moho convert IN OUT [options]
-Formats by suffix, as in moho.read and moho.write (moho help read, moho help write); sampling (axes) goes along where both have it.
+Formats by suffix, as in moho.read and moho.write (moho help read, moho help write); sampling (axes) goes along where both have it,
+and the words of trace headers from SEG-Y or SU to SU.
   --path=NAME           the array of IN (.h5, .npz)
   --to=NAME             its path in OUT (.h5); default: /data
   --dtype=T             f32 f64 c64 c128 i32 i64; of raw files: what is in IN
@@ -34,6 +36,20 @@ local options = {
   end,
 }
 
+local function suffix(name) return (name:match "%.([^./]+)$" or ""):lower() end
+
+-- Headers go along from traces to traces: the words that are not zero, and not the array's own.
+local own = { ns = true, dt = true, delrt = true, d1 = true, f1 = true, d2 = true, f2 = true, ntr = true }
+local function headers(moho, file, o)
+  local header, su = {}, core.segy_words "su"
+  for _, w in ipairs(moho.segy.scan(file, { endian = o.endian }).fields) do
+    if su[w.name] == w.byte and not own[w.name] and (w.min ~= 0 or w.max ~= 0) then
+      header[w.name] = moho.segy.header(file, w.name, { first = o.first, count = o.count, endian = o.endian })
+    end
+  end
+  return header
+end
+
 return function()
   local o, files = {}, {}
   for _, word in ipairs(arg or {}) do
@@ -54,6 +70,8 @@ return function()
   local to = o.to
   o.to = nil
   local value = moho.read(files[1], o)
-  moho.write(files[2], value, to and { path = to } or nil)
+  local from, into = suffix(files[1]), suffix(files[2])
+  local header = into == "su" and (from == "su" or from == "sgy" or from == "segy") and headers(moho, files[1], o) or nil
+  moho.write(files[2], value, (to or header) and { path = to, header = header } or nil)
   print(("%s: %s"):format(files[2], tostring(value)))
 end

@@ -25,6 +25,7 @@ local options = {
     function(v) return v == "cpu" or (type(v) == "string" and v:match("^cuda:?%d*$") ~= nil) end },
   offset = { "bytes to skip (integer >= 0)", function(v) return is_int(v) and v >= 0 end },
   endian = { '"little" or "big"', function(v) return v == "little" or v == "big" end },
+  header = { "a table, words of the trace header = values", function(v) return type(v) == "table" and schema.kind_of(v) ~= "array" end },
   chunk = { "the sizes of a chunk (list of integers, one an axis)", is_ints },
   deflate = { "a level from 0 to 9", function(v) return is_int(v) and v >= 0 and v <= 9 end },
   append = { "true or false", function(v) return type(v) == "boolean" end },
@@ -226,14 +227,14 @@ segy.scan = schema.fn{
 }
 
 local words = { segy = core.segy_words "segy", su = core.segy_words "su" }
-local function word_byte(who, path, w)
+local function word_byte(who, path, w, arg)
   local known = words[layout(path, {})]
   if type(w) == "number" then return w end
   if known[w] then return known[w] end
   local names = {}
   for n in pairs(known) do names[#names + 1] = n end
   table.sort(names, function(a, b) return known[a] < known[b] end)
-  schema.fail(who, "argument 'word': no word '%s' in a trace header%s; moho.segy.scan lists them", tostring(w),
+  schema.fail(who, "%s: no word '%s' in a trace header%s; moho.segy.scan lists them", arg, tostring(w),
     schema.suggest(tostring(w), names))
 end
 
@@ -247,7 +248,7 @@ segy.header = schema.fn{
   returns = "array i32 (traces); of SU's d1 f1 d2 f2 ungpow unscale f32",
   call = function(path, word, o)
     o = trace_options("segy.header", path, o, { "first", "count" })
-    return core.segy_header("segy.header", path, layout(path, o), word_byte("segy.header", path, word), o.first or 1, o.count or -1)
+    return core.segy_header("segy.header", path, layout(path, o), word_byte("segy.header", path, word, "argument 'word'"), o.first or 1, o.count or -1)
   end,
 }
 
@@ -365,10 +366,27 @@ function writers.raw(path, value, o)
   core.raw_write("write", path, value)
 end
 
+-- A number, a list of numbers or an array as f64 on the CPU.
+local function header_values(word, v)
+  local kind = schema.kind_of(v)
+  if kind == "array" and v.dtype:sub(1, 1) ~= "c" then return core.array_to(v, "cpu", "f64", false, "write") end
+  local list, numbers = kind == "number" and { v } or v, kind == "number" or kind == "table"
+  for _, x in ipairs(numbers and list or {}) do numbers = numbers and type(x) == "number" end
+  if not numbers or #list == 0 then
+    schema.fail("write", "option 'header': %s: expected a number, a list of numbers or an array (real), got %s", word, schema.describe(v))
+  end
+  return core.array_fromtable(list, "f64", "write")
+end
+
 function writers.su(path, value, o)
-  o = check("write", o, { "endian" }, names.su)
+  o = check("write", o, { "endian", "header" }, names.su)
   need_array(path, value)
-  core.su_write("write", path, value, o.endian == "big")
+  local bytes, values = {}, {}
+  for word, v in pairs(o.header or {}) do
+    bytes[#bytes + 1] = word_byte("write", path, word, "option 'header'")
+    values[#values + 1] = header_values(word, v)
+  end
+  core.su_write("write", path, value, o.endian == "big", bytes, values)
 end
 
 function writers.rsf(path, value, o)
@@ -405,7 +423,8 @@ local write = schema.fn{
     .. "  .h5 .hdf5      path (\"/data\"), chunk, deflate, append (true: keeps what is in the file); sampling (axes) goes along\n"
     .. "  .npy           version 1, C order\n"
     .. "  .su            Seismic Unix: f32, (samples) or (traces, samples); endian (\"little\", \"big\"; little unless given); of the\n"
-    .. "                 axes one in s or ms gives dt and delrt, another d1 and f1; that of traces d2 and f2\n"
+    .. "                 axes one in s or ms gives dt and delrt, another d1 and f1; that of traces d2 and f2. header: a table, words of the\n"
+    .. "                 trace header (moho.segy.scan lists them) = a number, or a list or an array with one for each trace\n"
     .. "  .rsf           Madagascar: the text, and the values in NAME.rsf@; sampling (axes) goes along\n"
     .. "  .bin .raw .dat  the values, little endian",
   args = { { "path", "string", need = true, help = "file name" },

@@ -226,13 +226,23 @@ static int segy_scan(lua_State *L)
   return 1;
 }
 
+/* su_write(who, path, array, big, bytes, arrays): words of the headers, by two lists of the same length */
 static int su_write(lua_State *L)
 {
   const char *who = LMOHO_WHO(L), *path = luaL_checkstring(L, 2);
   moho_array *a = lmoho_toarray(L, 3, who, "value");
   bool little = !lua_toboolean(L, 4);
-  moho_status st = moho_su_write(path, a, little);
-  if (lmoho_again(L, st)) st = moho_su_write(path, a, little);
+  moho_su_word w[MOHO_SEGY_WORDS];
+  int n = (int)lua_objlen(L, 5);
+  if (n > MOHO_SEGY_WORDS) return lmoho_error(L, who, "option 'header': expected up to %d words, got %d", MOHO_SEGY_WORDS, n);
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, 5, k + 1);
+    lua_rawgeti(L, 6, k + 1);
+    w[k] = (moho_su_word){ (int)luaL_checkinteger(L, -2), lmoho_toarray(L, lua_gettop(L), who, "header") };
+    lua_pop(L, 2);      /* the lists keep them */
+  }
+  moho_status st = moho_su_write(path, a, little, w, n);
+  if (lmoho_again(L, st)) st = moho_su_write(path, a, little, w, n);
   lmoho_check(L, st, who);
   return 0;
 }

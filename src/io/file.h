@@ -26,6 +26,9 @@ moho_status moho_input_seek(moho_input *in, int64_t at);
 moho_status moho_input_read(moho_input *in, void *p, size_t bytes); /* all of them, or a failure; polls the stop flag */
 void moho_file_swap(void *p, size_t width, int64_t n);             /* n values to the other byte order */
 
+/* Word i of SU's trace header: its place, how many bytes, whether a float. NULL beyond. */
+const char *moho_su_place(int i, int *byte, int *width, bool *real);
+
 /* A .npy file that something else holds, from where `in` is: all of in->size bytes are read. */
 moho_status moho_npy_read_from(moho_input *in, moho_array **a);
 

@@ -58,6 +58,16 @@ const char *moho_segy_word(moho_segy_kind kind, int i, int *byte)
 
 static bool is_float(bool su, int byte) { return su && byte >= 181 && byte <= 201; }
 
+const char *moho_su_place(int i, int *byte, int *width, bool *real)
+{
+  const word_of *w = word_at(true, i), *next = word_at(true, i + 1);
+  if (!w) return NULL;
+  *byte = w->byte;
+  *width = next ? next->byte - w->byte : 2;
+  *real = is_float(true, w->byte);
+  return w->name;
+}
+
 /* ---- the layout of a file ------------------------------------------------------------------------ */
 
 enum { HEADERS = SEGY_TEXT_HEADER_SIZE + SEGY_BINARY_HEADER_SIZE, TRACE = SEGY_TRACE_HEADER_SIZE };
@@ -192,10 +202,11 @@ static int smaller_little(const unsigned char *t)
 {
   int votes = 0;
   for (int i = 0; i < COMMON; i++) {
-    int byte = words[i].byte;
-    bool wide = word_at(true, i + 1)->byte - byte == 4;
-    int64_t big = wide ? word4(t, byte, false) : (int16_t)word(t, byte, false);
-    int64_t little = wide ? word4(t, byte, true) : (int16_t)word(t, byte, true);
+    int byte, width;
+    bool real;
+    moho_su_place(i, &byte, &width, &real);
+    int64_t big = width == 4 ? word4(t, byte, false) : (int16_t)word(t, byte, false);
+    int64_t little = width == 4 ? word4(t, byte, true) : (int16_t)word(t, byte, true);
     big = big < 0 ? -big : big;
     little = little < 0 ? -little : little;
     votes += (little < big) - (big < little);
@@ -230,8 +241,8 @@ static moho_status order_su(moho_input *in, const unsigned char *t, moho_segy_ki
     if (kind == MOHO_SU)
       return moho_fail(MOHO_EIO,
                        "%s: %" PRId64 " bytes are not whole traces of 240 + 4 x %d (big endian) or 240 + 4 x %d "
-                       "(little endian), by the first one's header; it is truncated, its traces differ in length, or it is "
-                       "no SU file",
+                       "(little endian), by the first one's header; it is truncated, its traces differ in length, "
+                       "or it is no SU file",
                        in->path, in->size, big, other);
     return moho_fail(MOHO_EIO,
                      "%s: %" PRId64 " bytes are not whole traces of 240 + 4 x %d (%s endian), by the first one's "

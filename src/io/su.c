@@ -1,5 +1,6 @@
 /* SU files written: traces of IEEE floats, each behind a header of 240 bytes, and nothing else. The headers say what
    the array's axes do; a sampling that their whole numbers cannot hold is refused, not rounded. */
+#include <float.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -67,11 +68,9 @@ static moho_status common_words(const moho_array *a, int64_t ntraces, int64_t ns
 /* A header and its samples to the other byte order. */
 static void swap(unsigned char *t, int64_t ns)
 {
-  int byte, next;
-  for (int i = 0; moho_segy_word(MOHO_SU, i, &byte); i++) {
-    if (!moho_segy_word(MOHO_SU, i + 1, &next)) next = byte + 2;
-    moho_file_swap(t + byte - 1, next - byte == 4 ? 4 : 2, 1);
-  }
+  int byte, width;
+  bool real;
+  for (int i = 0; moho_su_place(i, &byte, &width, &real); i++) moho_file_swap(t + byte - 1, (size_t)width, 1);
   moho_file_swap(t + TRACE, 4, ns);
 }
 
@@ -92,8 +91,46 @@ static moho_status sizes(const char *path, const moho_array *a, int64_t *ntraces
   return MOHO_OK;
 }
 
-static moho_status put_traces(const moho_array *a, int64_t ntraces, int64_t ns, bool little, unsigned char *t,
-                              moho_newfile *f)
+/* ---- words that the caller gives ------------------------------------------------------------------- */
+
+typedef struct given { const char *name; int byte, width; bool real; const double *v; int64_t step; } given;
+
+static moho_status find(const moho_su_word *w, int64_t ntraces, given *g)
+{
+  static const int ours[] = { 109, 115, 117, 181, 185, 189, 193, 205 };
+  int i = 0;
+  while ((g->name = moho_su_place(i, &g->byte, &g->width, &g->real)) && g->byte != w->byte) i++;
+  if (!g->name) return moho_fail(MOHO_EINVAL, "no word of SU's trace header begins at byte %d", w->byte);
+  for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
+    if (g->byte == ours[k])
+      return moho_fail_arg("header", "%s comes from the array's shape and axes; set those", g->name);
+  int64_t n = moho_array_size(w->value);
+  if (w->value->type != MOHO_F64 || !moho_ctx_is_host(w->value->ctx) || !moho_array_contiguous(w->value))
+    return moho_fail_arg("header", "%s: expected values f64 in order on the CPU", g->name);
+  if (n != 1 && n != ntraces)
+    return moho_fail_arg("header", "%s: expected one value, or one for each of %" PRId64 " traces, got %" PRId64,
+                         g->name, ntraces, n);
+  g->v = moho_array_data(w->value);
+  g->step = n > 1;
+  return MOHO_OK;
+}
+
+static moho_status put_given(const given *g, int64_t trace, unsigned char *h)
+{
+  double v = g->v[trace * g->step], most = g->real ? (double)FLT_MAX : g->width == 4 ? INT32_MAX : INT16_MAX;
+  bool fits = g->real ? fabs(v) <= most : v == floor(v) && v >= -most - 1 && v <= most;
+  if (!fits)
+    return moho_fail_arg("header", "%s: expected %s from %.10g to %.10g, got %.10g at trace %" PRId64 "%s", g->name,
+                         g->real ? "a number" : "a whole number", g->real ? -most : -most - 1, most, v, trace + 1,
+                         g->real ? "" : "; scalco and scalel say what coordinates and elevations are multiplied by");
+  if (g->real) put_float(h, g->byte, v);
+  else if (g->width == 4) put4(h, g->byte, (int32_t)v);
+  else put2(h, g->byte, (long)v);
+  return MOHO_OK;
+}
+
+static moho_status put_traces(const moho_array *a, int64_t ntraces, int64_t ns, bool little, const given *g, int n,
+                              unsigned char *t, moho_newfile *f)
 {
   const size_t bytes = (size_t)ns * 4;
   const char *v = moho_array_data(a);
@@ -105,6 +142,7 @@ static moho_status put_traces(const moho_array *a, int64_t ntraces, int64_t ns, 
     memcpy(t, h, TRACE);
     put4(t, 1, (int32_t)(k + 1));     /* tracl, tracr */
     put4(t, 5, (int32_t)(k + 1));
+    for (int i = 0; i < n; i++) MOHO_TRY(put_given(&g[i], k, t));
     memcpy(t + TRACE, v + (size_t)k * bytes, bytes);
     if (little != here) swap(t, ns);
     MOHO_TRY(moho_newfile_write(f, t, TRACE + bytes));
@@ -112,17 +150,21 @@ static moho_status put_traces(const moho_array *a, int64_t ntraces, int64_t ns, 
   return MOHO_OK;
 }
 
-moho_status moho_su_write(const char *path, const moho_array *a, bool little)
+moho_status moho_su_write(const char *path, const moho_array *a, bool little, const moho_su_word *words, int n)
 {
   int64_t ntraces = 0, ns = 0;
+  given g[MOHO_SEGY_WORDS];
   moho_newfile f;
   moho_array *h;
   MOHO_TRY(sizes(path, a, &ntraces, &ns));
+  if (n < 0 || n > MOHO_SEGY_WORDS)
+    return moho_fail_arg("header", "expected up to %d words, got %d", MOHO_SEGY_WORDS, n);
+  for (int i = 0; i < n; i++) MOHO_TRY(find(&words[i], ntraces, &g[i]));
   MOHO_TRY(moho_file_host(a, &h));
   unsigned char *t = malloc(TRACE + (size_t)ns * 4);
   moho_status st = t ? moho_newfile_begin(path, &f) : moho_fail(MOHO_ENOMEM, "out of memory for a trace of %s", path);
   if (!st) {
-    st = put_traces(h, ntraces, ns, little, t, &f);
+    st = put_traces(h, ntraces, ns, little, g, n, t, &f);
     if (st) moho_newfile_rollback(&f);
     else st = moho_newfile_commit(&f);
   }

@@ -95,8 +95,10 @@ MOHO_API moho_status moho_segy_read(const char *path, moho_segy_kind kind, int64
                                     moho_segy_info *info);
 MOHO_API moho_status moho_segy_header(const char *path, moho_segy_kind kind, int byte, int64_t first, int64_t count,
                                       moho_array **a);
-/* f32 (samples) or (traces, samples). An axis in s or ms gives dt and delrt, another d1 and f1; that of traces d2 and f2. */
-MOHO_API moho_status moho_su_write(const char *path, const moho_array *a, bool little);
+/* f32 (samples) or (traces, samples). An axis in s or ms gives dt and delrt, another d1 and f1; that of traces d2 and f2.
+   `words`: what else the headers say, by the words' bytes: f64 of the CPU in order, one value or one a trace. */
+typedef struct moho_su_word { int byte; const moho_array *value; } moho_su_word;
+MOHO_API moho_status moho_su_write(const char *path, const moho_array *a, bool little, const moho_su_word *words, int n);
 
 /* ---- PNG ------------------------------------------------------------------ */
 /* 8-bit RGB rows, h x w x 3. */
