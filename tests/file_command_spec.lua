@@ -142,14 +142,23 @@ describe("files from the shell", function()
       local b = moho.read(dir .. "/w2.su")
       assert.same(a:slice "2:4, :":totable(), b:totable())
       assert.same({ 125, 25 }, { b.axes[1].o, b.axes[1].d })
+      moho.write(dir .. "/v.su", a, { header = { delrt = { 500, 502, 504, 508 } } })
+      assert.equal(0, (run{ "convert", "v.su", "v2.su" }))
+      assert.same({ 500, 502, 504, 508 }, moho.segy.header(dir .. "/v2.su", "delrt"):totable())
       -- a SEG-Y file of one trace, two samples, its cdpx (byte 181) where SU has d1
       local function be(v, n) local s = "" for i = n - 1, 0, -1 do s = s .. string.char(math.floor(v / 256 ^ i) % 256) end return s end
-      program.write("s.sgy", (" "):rep(3200) .. be(0, 16) .. be(4000, 2) .. be(0, 2) .. be(2, 2) .. be(0, 2) .. be(5, 2) .. be(0, 374) ..
+      local front = (" "):rep(3200) .. be(0, 16) .. be(4000, 2) .. be(0, 2) .. be(2, 2) .. be(0, 2) .. be(5, 2) .. be(0, 374)
+      program.write("s.sgy", front ..
         be(31, 4) .. be(0, 32) .. be(75, 4) .. be(0, 74) .. be(2, 2) .. be(4000, 2) .. be(0, 62) .. be(1100000000, 4) .. be(0, 56) .. "\63\128\0\0\64\0\0\0")
       assert.equal(0, (run{ "convert", "s.sgy", "s2.su" }))
       local s = moho.segy.scan(dir .. "/s2.su")
       assert.same({ 1, 2, true, 31, 1, 75, 0 }, { s.ntraces, s.nsamples, s.su, s.fields.tracl.min, s.fields.tracr.min, s.fields.offset.min, s.fields.d1.max })
       assert.same({ { 1, 2 } }, moho.read(dir .. "/s2.su"):totable())
+      local function late(ms) return be(0, 108) .. be(ms, 2) .. be(0, 104) .. be(10, 2) .. be(0, 24) .. be(0, 8) end
+      program.write("late.sgy", front .. late(5) .. late(6))
+      fails(1, "its traces begin at different times, delrt times scalt", "convert", "late.sgy", "late.su")
+      program.write("late.sgy", front .. late(5) .. late(5))
+      assert.equal(0, (run{ "convert", "late.sgy", "late.su" }))
     end)
     it("says what is wrong", function()
       fails(2, "expected two files, got 1", "convert", "a.h5")

@@ -936,7 +936,9 @@ describe("files", function()
       refused({ sx = { 1, "2", 3 } }, "option 'header': sx: expected a number")
       refused({ sx = sample "c64" }, "option 'header': sx: expected a number")
       refused(3, "option 'header': expected a table, words of the trace header = values, got number 3")
-      for _, w in ipairs{ "ns", "dt", "delrt", "d1", "f1", "d2", "f2", "ntr" } do refused({ [w] = 1 }, w .. " comes from the array's shape and axes") end
+      refused({ sx = 1, [73] = 2 }, "are the same word")
+      refused({ [73.5] = 1 }, "no word '73.5' in a trace header")
+      for _, w in ipairs{ "ns", "dt", "d1", "f1", "d2", "f2", "ntr" } do refused({ [w] = 1 }, w .. " comes from the array's shape and axes") end
       assert.is_true(before == program.slurp(path "h.su"))
       assert.is_false(exists(path "h.su.partial"))
     end)
@@ -1006,6 +1008,15 @@ describe("files", function()
       broken(su(true, nil, 0), "has 0 samples a trace, by the first trace's header (byte 115)")
       broken(("something else entirely "):rep(20), "480 bytes are not whole traces", "no SU file")
       broken(file:sub(1, 634) .. "\0\4" .. file:sub(637), "its traces differ in length")
+      -- lengths that differ and fill the file all the same: 5, 6, 4, 5 samples
+      local uneven = {}
+      for k, n in ipairs{ 5, 6, 4, 5 } do
+        uneven[k] = { head = { [115] = { n, 2 }, [117] = { 4000, 2 } } }
+        for i = 1, n do uneven[k][i] = i end
+      end
+      put("t.su", traces_of(uneven, 5, true))
+      fails(function() moho.read(path "t.su") end, "trace 2 has 6 samples by its header, the first 5")
+      assert.same({ 1, 5 }, moho.read(path "t.su", { count = 1 }).shape)
       put("t.su", file)
       fails(function() moho.read(path "t.su", { endian = "little" }) end, "780 bytes are not whole traces of 240 + 4 x 1280 (little endian)", "its byte order is another")
     end)

@@ -39,11 +39,15 @@ local options = {
 local function suffix(name) return (name:match "%.([^./]+)$" or ""):lower() end
 
 -- Headers go along from traces to traces: the words that are not zero, and not the array's own.
-local own = { ns = true, dt = true, delrt = true, d1 = true, f1 = true, d2 = true, f2 = true, ntr = true }
+local own = { ns = true, dt = true, d1 = true, f1 = true, d2 = true, f2 = true, ntr = true }
 local function headers(moho, file, o)
-  local header, su = {}, core.segy_words "su"
-  for _, w in ipairs(moho.segy.scan(file, { endian = o.endian }).fields) do
-    if su[w.name] == w.byte and not own[w.name] and (w.min ~= 0 or w.max ~= 0) then
+  local header, su, fields = {}, core.segy_words "su", moho.segy.scan(file, { endian = o.endian }).fields
+  if not fields.delrt.constant and fields.scalt and not (fields.scalt.min == 0 and fields.scalt.max == 0) then
+    schema.fail("convert", "%s: its traces begin at different times, delrt times scalt, and SU has no scalt; convert to .h5 or .npy", file)
+  end
+  for _, w in ipairs(fields) do
+    local mine = own[w.name] or (w.name == "delrt" and w.constant)      -- one delay for all is in the axis, as are ns and dt
+    if su[w.name] == w.byte and not mine and (w.min ~= 0 or w.max ~= 0) then
       header[w.name] = moho.segy.header(file, w.name, { first = o.first, count = o.count, endian = o.endian })
     end
   end

@@ -229,7 +229,7 @@ segy.scan = schema.fn{
 local words = { segy = core.segy_words "segy", su = core.segy_words "su" }
 local function word_byte(who, path, w, arg)
   local known = words[layout(path, {})]
-  if type(w) == "number" then return w end
+  if is_int(w) then return w end
   if known[w] then return known[w] end
   local names = {}
   for n in pairs(known) do names[#names + 1] = n end
@@ -382,8 +382,11 @@ function writers.su(path, value, o)
   o = check("write", o, { "endian", "header" }, names.su)
   need_array(path, value)
   local bytes, values = {}, {}
+  local taken = {}
   for word, v in pairs(o.header or {}) do
-    bytes[#bytes + 1] = word_byte("write", path, word, "option 'header'")
+    local byte = word_byte("write", path, word, "option 'header'")
+    if taken[byte] then schema.fail("write", "option 'header': %s and %s are the same word", taken[byte], word) end
+    bytes[#bytes + 1], taken[byte] = byte, word
     values[#values + 1] = header_values(word, v)
   end
   core.su_write("write", path, value, o.endian == "big", bytes, values)
@@ -424,7 +427,7 @@ local write = schema.fn{
     .. "  .npy           version 1, C order\n"
     .. "  .su            Seismic Unix: f32, (samples) or (traces, samples); endian (\"little\", \"big\"; little unless given); of the\n"
     .. "                 axes one in s or ms gives dt and delrt, another d1 and f1; that of traces d2 and f2. header: a table, words of the\n"
-    .. "                 trace header (moho.segy.scan lists them) = a number, or a list or an array with one for each trace\n"
+    .. "                 trace header (moho.segy.scan lists them) = a number, or a list or an array with one for each trace (delrt: in place of the axis)\n"
     .. "  .rsf           Madagascar: the text, and the values in NAME.rsf@; sampling (axes) goes along\n"
     .. "  .bin .raw .dat  the values, little endian",
   args = { { "path", "string", need = true, help = "file name" },

@@ -447,6 +447,18 @@ static moho_status set_axes(const segy *s, int64_t first, moho_array *a)
   return moho_array_axis(a, 1, &time);
 }
 
+/* In an SU file each trace says how long it is: one that differs shifts all behind it, even if the sum is right. */
+static moho_status same_length(const char *path, segy *s, int64_t trace)
+{
+  char h[TRACE];
+  MOHO_TRY(read_header(path, s, trace, h));
+  int ns = field(h, 115);
+  if (ns != s->i.nsamples)
+    return moho_fail(MOHO_EIO, "%s: trace %" PRId64 " has %d samples by its header, the first %d; traces of one length "
+                     "can be read", path, trace + 1, ns, s->i.nsamples);
+  return MOHO_OK;
+}
+
 static moho_status read_traces(const char *path, segy *s, int64_t first, int64_t count, moho_array **out)
 {
   moho_array *a = NULL;
@@ -457,6 +469,7 @@ static moho_status read_traces(const char *path, segy *s, int64_t first, int64_t
   float *v = st ? NULL : moho_array_data(a);
   for (int64_t k = 0; k < count && !st; k++, v += s->i.nsamples) {
     if (moho_stopped()) { st = moho_fail(MOHO_ESTOP, "interrupted while reading %s", path); break; }
+    if (s->i.su && (st = same_length(path, s, first + k))) break;
     int err = read_trace(s, first + k, buf, v);
     if (err) st = moho_fail(MOHO_EIO, "%s: trace %" PRId64 ": %s", path, first + k + 1, reason(err));
   }

@@ -97,7 +97,7 @@ typedef struct given { const char *name; int byte, width; bool real; const doubl
 
 static moho_status find(const moho_su_word *w, int64_t ntraces, given *g)
 {
-  static const int ours[] = { 109, 115, 117, 181, 185, 189, 193, 205 };
+  static const int ours[] = { 115, 117, 181, 185, 189, 193, 205 };
   int i = 0;
   while ((g->name = moho_su_place(i, &g->byte, &g->width, &g->real)) && g->byte != w->byte) i++;
   if (!g->name) return moho_fail(MOHO_EINVAL, "no word of SU's trace header begins at byte %d", w->byte);
