@@ -1,5 +1,6 @@
--- Deconvolution of a section: noisy traces of a layered reflectivity seen through a wavelet. Smooth: least squares with damping and
--- with a penalty on roughness; spiky: FISTA, which looks for few reflectors. Figures, a picture of one trace and of the sections.
+-- Deconvolution of a section: noisy traces of a layered reflectivity seen through a wavelet. Smooth: least squares with
+-- damping and with a penalty on roughness; spiky: FISTA, which looks for few reflectors. Figures, a picture of one
+-- trace and of the sections.
 --
 --   moho examples/deconvolution.lua [--noise=0.1] [--eps=0.1] [--niter=300] [--out=.]
 local moho = require "moho"
@@ -37,13 +38,15 @@ y = y + moho.rng(8):normal({ nx, nt }, dtype, device) * (o.noise * y:norm() / ma
 local top = moho.lanczos{ A = A.H * A, niter = 30, tol = 1e-3 }.value
 local D = moho.first_derivative{ dims = { nx, nt }, axis = 1, dtype = dtype, device = device }
 local damped, i1 = moho.lsqr{ A = A, y = y, damp = o.damp * math.sqrt(top), niter = 100 }
-local smooth, i2 = moho.regularized_inversion{ A = A, y = y, Regs = { D }, epsRs = 2 * math.sqrt(top), damp = 0.1 * math.sqrt(top), niter = 100 }
+local smooth, i2 = moho.regularized_inversion{ A = A, y = y, Regs = { D }, epsRs = 2 * math.sqrt(top),
+                                               damp = 0.1 * math.sqrt(top), niter = 100 }
 local spiky, i3 = moho.fista{ A = A, y = y, eps = o.eps * (A.H * y):abs():max(), niter = o.niter, tol = 1e-5 }
 
 print(("%-34s %10s %12s %12s %10s"):format("", "misfit", "model error", "reflectors", "seconds"))
 local function show(name, x, info)
   local strong = x:abs():gt(0.05 * x:abs():max()):sum()
-  print(("%-34s %10.4f %12.4f %12d %10.2f"):format(name, (y - A * x):norm() / y:norm(), (x - truth):norm() / truth:norm(), tonumber(strong),
+  print(("%-34s %10.4f %12.4f %12d %10.2f"):format(name, (y - A * x):norm() / y:norm(),
+                                                   (x - truth):norm() / truth:norm(), tonumber(strong),
     info and info.seconds or 0))
 end
 show("truth", truth)
@@ -56,7 +59,8 @@ local t_axis, x_axis = { o = 0, d = dt, label = "time", unit = "s" }, { o = 1, d
 local t = moho.linspace{ from = 0, to = (nt - 1) * dt, n = nt }
 local function trace(a) return a:cpu():slice("40, :") end
 moho.plot.curve({ { x = t, y = trace(truth), label = "truth" }, { x = t, y = trace(smooth), label = "smooth" },
-  { x = t, y = trace(spiky), label = "spiky" } }, { file = o.out .. "/deconvolution_trace.png", xlabel = "time (s)", title = "Trace 40" })
+  { x = t, y = trace(spiky), label = "spiky" } }, { file = o.out .. "/deconvolution_trace.png", xlabel = "time (s)",
+                                                    title = "Trace 40" })
 for _, p in ipairs{ { "data", y }, { "truth", truth }, { "smooth", smooth }, { "spiky", spiky } } do
   local a = p[2]:cpu()
   a.axes[1], a.axes[2] = x_axis, t_axis

@@ -1,5 +1,5 @@
--- Total-variation denoising by split Bregman, along the axes and isotropic, beside a smoothing filter; in two dimensions, with figures and
--- pictures.
+-- Total-variation denoising by split Bregman, along the axes and isotropic, beside a smoothing filter; in two
+-- dimensions, with figures and pictures.
 --
 --   moho examples/denoise_tv.lua [--noise=0.25] [--eps=0.55] [--mu=1] [--niter=30] [--out=.]
 local moho = require "moho"
@@ -34,9 +34,11 @@ local function op(name, more)
   return moho[name](more)
 end
 local I = op("identity", {})
-local Dx, Dz = op("first_derivative", { axis = 1, kind = "forward" }), op("first_derivative", { axis = 2, kind = "forward" })
+local Dx, Dz = op("first_derivative", { axis = 1, kind = "forward" }),
+  op("first_derivative", { axis = 2, kind = "forward" })
 local function tv(isotropic)
-  return moho.split_bregman{ A = I, y = y, RegsL1 = { Dx, Dz }, epsRL1s = o.eps, mu = o.mu, isotropic = isotropic, niter = o.niter,
+  return moho.split_bregman{ A = I, y = y, RegsL1 = { Dx, Dz }, epsRL1s = o.eps, mu = o.mu, isotropic = isotropic,
+                             niter = o.niter,
     niter_inner = 2, niter_solver = 10, tol = 1e-3 }
 end
 
@@ -46,7 +48,8 @@ local iso, i2 = tv(true)
 
 print(("%-28s %10s %10s %12s %10s"):format("", "error", "SNR (dB)", "iterations", "seconds"))
 local function show(name, x, info)
-  print(("%-28s %10.4f %10.2f %12s %10s"):format(name, (x - truth):norm() / truth:norm(), moho.signal.snr(truth:cpu(), x:cpu()),
+  print(("%-28s %10.4f %10.2f %12s %10s"):format(name, (x - truth):norm() / truth:norm(),
+                                                 moho.signal.snr(truth:cpu(), x:cpu()),
     info and info.niter or "", info and ("%.2f"):format(info.seconds) or ""))
 end
 show("noisy", y)
@@ -55,5 +58,6 @@ show("total variation, along axes", along, i1)
 show("total variation, isotropic", iso, i2)
 
 for name, x in pairs{ truth = truth, noisy = y, smoothed = blurred, along_axes = along, isotropic = iso } do
-  moho.plot.image(x, { file = ("%s/denoise_%s.png"):format(o.out, name), title = name:gsub("_", " "), clip = { -0.5, 2 }, cmap = "grey_r" })
+  moho.plot.image(x, { file = ("%s/denoise_%s.png"):format(o.out, name), title = name:gsub("_", " "),
+                       clip = { -0.5, 2 }, cmap = "grey_r" })
 end

@@ -1,6 +1,7 @@
--- A survey whose data are on the host and an operator that works on a GPU, put together in four ways: all on the device; lifts at both ends of
--- the whole; a stack of lifted groups of sources; such a stack with the model kept on the device. The same results, the time, the copies
--- and the bytes of each: docs/lift.md says why they differ. On the CPU all four are one.
+-- A survey whose data are on the host and an operator that works on a GPU, put together in four ways: all on the
+-- device; lifts at both ends of the whole; a stack of lifted groups of sources; such a stack with the model kept on the
+-- device. The same results, the time, the copies and the bytes of each: docs/lift.md says why they differ. On the CPU
+-- all four are one.
 --
 --   moho examples/four_ways.lua [--ns=96] [--groups=16] [--lanes=2] [--keep=device] [--timeline]
 local moho = require "moho"
@@ -70,7 +71,8 @@ local function copies(f)
   return b.puts - a.puts, b.gets - a.gets, (b.put_bytes - a.put_bytes) / 2 ^ 20, (b.get_bytes - a.get_bytes) / 2 ^ 20
 end
 
-print(("%s; image %d x %d, %d sources, %d receivers, %d samples: %.0f MiB of data"):format(device, o.nx, o.nz, o.ns, o.nr, o.nt, data.nbytes / 2 ^ 20))
+print(("%s; image %d x %d, %d sources, %d receivers, %d samples: %.0f MiB of data"):format(device, o.nx, o.nz, o.ns,
+    o.nr, o.nt, data.nbytes / 2 ^ 20))
 print(("%-34s %9s %8s %18s %18s %9s"):format("", "ms", "of first", "up: copies, MiB", "down: copies, MiB", "differs"))
 local ms, moved = {}, {}
 for _, direction in ipairs{ "forward", "adjoint" } do
@@ -85,7 +87,8 @@ for _, direction in ipairs{ "forward", "adjoint" } do
     reference = reference or y:cpu()
     ms[direction .. i] = 1e3 * seconds
     if i == 3 then moved[direction] = { mib_up * 2 ^ 20, mib_down * 2 ^ 20 } end
-    print(("%-34s %9.3f %8.2f %6d %11.1f %6d %11.1f %9.1e"):format(w[1] .. ", " .. direction, 1e3 * seconds, ms[direction .. i] / ms[direction .. 1],
+    print(("%-34s %9.3f %8.2f %6d %11.1f %6d %11.1f %9.1e"):format(w[1] .. ", " .. direction, 1e3 * seconds,
+        ms[direction .. i] / ms[direction .. 1],
       puts, mib_up, gets, mib_down, (y:cpu() - reference):norm() / reference:norm()))
   end
 end
@@ -94,14 +97,18 @@ end
 if device ~= "cpu" then
   local there = data:to(device)
   local out = data:copy()
-  local bound = { forward = 1e3 * median(function() down.H:apply(there, out) end), adjoint = 1e3 * median(function() down:apply(out, there) end) }
+  local bound = { forward = 1e3 * median(function() down.H:apply(there, out) end),
+                  adjoint = 1e3 * median(function() down:apply(out, there) end) }
   for _, direction in ipairs{ "forward", "adjoint" } do
     local rate, longer = data.nbytes / bound[direction] / 1e6, math.max(ms[direction .. 1], bound[direction])
-    print(("%s: the data alone cross in %.3f ms (%.1f GB/s); the third way takes %.2f times the longer of that and the first"):format(direction,
+    print(("%s: the data alone cross in %.3f ms (%.1f GB/s); the third way takes %.2f times the longer of that and " ..
+             "the first"):format(direction,
       bound[direction], rate, ms[direction .. 3] / longer))
     local most = math.max(moved[direction][1], moved[direction][2])
-    print(("  of the resident operator's throughput %.1f %%; the busier of its copies at %.1f GB/s, %.1f %% of a copy alone"):format(
-      100 * ms[direction .. 1] / ms[direction .. 3], most / ms[direction .. 3] / 1e6, 100 * most / ms[direction .. 3] / 1e6 / rate))
+    print(("  of the resident operator's throughput %.1f %%; the busier of its copies at %.1f GB/s, %.1f %% of a " ..
+             "copy alone"):format(
+      100 * ms[direction .. 1] / ms[direction .. 3], most / ms[direction .. 3] / 1e6,
+        100 * most / ms[direction .. 3] / 1e6 / rate))
   end
 end
 if o.timeline then

@@ -1,5 +1,5 @@
--- Least-squares migration from nothing: a reflectivity section with curved and dipping reflectors, data modelled on a grid twice as
--- fine with noise, migration, then LSQR; figures and pictures of both images beside the truth.
+-- Least-squares migration from nothing: a reflectivity section with curved and dipping reflectors, data modelled on a
+-- grid twice as fine with noise, migration, then LSQR; figures and pictures of both images beside the truth.
 --
 --   moho examples/lsm.lua [--niter=45] [--damp=...] [--noise=0.05] [--out=.]
 local moho = require "moho"
@@ -26,8 +26,10 @@ local wav, center = moho.ricker(moho.linspace{ from = 0, to = 0.08, n = 21 }, f0
 
 local function operator(n1, n2, d1, d2)
   return moho.kirchhoff{
-    x = moho.linspace{ from = 0, to = (n1 - 1) * d1, n = n1 }, z = moho.linspace{ from = 0, to = (n2 - 1) * d2, n = n2 },
-    t = moho.linspace{ from = 0, to = (nt - 1) * dt, n = nt }, srcs = line(ns, 20, length - 20, 5), recs = line(nr, 5, length - 15, 10),
+    x = moho.linspace{ from = 0, to = (n1 - 1) * d1, n = n1 }, z = moho.linspace{ from = 0, to = (n2 - 1) * d2,
+        n = n2 },
+    t = moho.linspace{ from = 0, to = (nt - 1) * dt, n = nt }, srcs = line(ns, 20, length - 20, 5),
+    recs = line(nr, 5, length - 15, 10),
     vel = v, wav = wav, wavcenter = center, mode = "analytic", dtype = "f32",
   }
 end
@@ -67,7 +69,8 @@ end
 
 -- Correlation of two images, margins left out: the edges of the line and the first samples are not illuminated.
 local function correlation(a, b)
-  local window = ("%d:%d, %d:%d"):format(math.floor(nx / 8), math.floor(nx * 7 / 8), math.floor(nz / 8), math.floor(nz * 15 / 16))
+  local window = ("%d:%d, %d:%d"):format(math.floor(nx / 8), math.floor(nx * 7 / 8), math.floor(nz / 8),
+                                         math.floor(nz * 15 / 16))
   local p, q = a:slice(window), b:slice(window)
   return p:dot(q) / (p:norm() * q:norm())
 end
@@ -97,8 +100,10 @@ local misfit = (A * image - d):norm() / d:norm()
 print("")
 print(("%-22s %12s %12s %14s"):format("image", "misfit", "seconds", "correlation"))
 local scaled = migrated * ((A * migrated):dot(d) / (A * migrated):norm() ^ 2)
-print(("%-22s %12.4f %12.3f %14.3f"):format("migration", (A * scaled - d):norm() / d:norm(), t1 - t0, correlation(migrated, best)))
-print(("%-22s %12.4f %12.3f %14.3f"):format(("LSQR, %d iterations"):format(info.niter), misfit, info.seconds, correlation(image, best)))
+print(("%-22s %12.4f %12.3f %14.3f"):format("migration", (A * scaled - d):norm() / d:norm(), t1 - t0,
+                                            correlation(migrated, best)))
+print(("%-22s %12.4f %12.3f %14.3f"):format(("LSQR, %d iterations"):format(info.niter), misfit, info.seconds,
+                                            correlation(image, best)))
 print(("%-22s %12s %12.3f"):format("all", "", moho.clock() - start))
 
 -- ---- files --------------------------------------------------------------------------------
@@ -114,4 +119,5 @@ f:close()
 
 moho.plot.image(best, { file = o.out .. "/true.png", title = "Reflectivity in the band of the data", cmap = "grey" })
 moho.plot.image(migrated, { file = o.out .. "/migration.png", title = "Migration", cmap = "grey" })
-moho.plot.image(image, { file = o.out .. "/lsm.png", title = ("Least-squares migration, %d iterations"):format(info.niter), cmap = "grey" })
+moho.plot.image(image, { file = o.out .. "/lsm.png",
+                         title = ("Least-squares migration, %d iterations"):format(info.niter), cmap = "grey" })

@@ -1,11 +1,12 @@
--- Least-squares migration of a velocity model in a file, such as Marmousi: reflections from its contrasts, travel times by the eikonal
--- equation in a smooth version of it, migration, then LSQR preconditioned by the illumination, and how far picked reflectors are from
--- where they should be.
+-- Least-squares migration of a velocity model in a file, such as Marmousi: reflections from its contrasts, travel times
+-- by the eikonal equation in a smooth version of it, migration, then LSQR preconditioned by the illumination, and how
+-- far picked reflectors are from where they should be.
 --
 --   moho examples/lsm_marmousi.lua MODEL.bin [--nx=1360 --nz=280 --d=12.5] [--f0=12] [--niter=10] [--out=.]
 --
--- MODEL.bin: float32 values (nx, nz), little endian, without a header. The data are made on every second column of it, in a velocity that is
--- hardly smoothed; the image has every third, and a much smoother velocity, as one from a survey would be.
+-- MODEL.bin: float32 values (nx, nz), little endian, without a header. The data are made on every second column of it,
+-- in a velocity that is hardly smoothed; the image has every third, and a much smoother velocity, as one from a survey
+-- would be.
 local moho = require "moho"
 
 local o = moho.options{
@@ -98,8 +99,10 @@ local wav, center = moho.ricker(moho.linspace{ from = 0, to = 0.12, n = 31 }, f0
 
 local function operator(v, step)
   return moho.kirchhoff{
-    x = moho.arange{ n = v.shape[1], step = step }, z = moho.arange{ n = nz, step = d }, t = moho.arange{ n = nt, step = dt }, srcs = srcs,
-    recs = recs, traces = traces, vel = v, wav = wav, wavcenter = center, mode = "eikonal", dynamic = true, wavfilter = true,
+    x = moho.arange{ n = v.shape[1], step = step }, z = moho.arange{ n = nz, step = d },
+    t = moho.arange{ n = nt, step = dt }, srcs = srcs,
+    recs = recs, traces = traces, vel = v, wav = wav, wavcenter = center, mode = "eikonal", dynamic = true,
+    wavfilter = true,
     dtype = dtype, device = device,
   }
 end
@@ -123,11 +126,12 @@ local t1 = moho.clock()
 local P = moho.diagonal{ diag = light:pow(-0.5), dims = { mx, nz }, dtype = dtype, device = device }
 local KP = K * P
 local norm = math.sqrt(moho.lanczos{ A = KP.H * KP, niter = 4, tol = 0.1 }.value)
-local image, info = moho.preconditioned_inversion{ A = K, P = P, y = data, niter = o.niter, damp = o.damp * norm, show = true }
+local image, info = moho.preconditioned_inversion{ A = K, P = P, y = data, niter = o.niter, damp = o.damp * norm,
+                                                   show = true }
 
 -- ---- reflectors ----------------------------------------------------------------------------------------------------
--- In columns 500 m apart, the strongest reflections of the band-limited truth, three at most and none weaker than a third of the strongest
--- of all, that are a wavelength of the image, v / (2 f0), from each other and from the edges.
+-- In columns 500 m apart, the strongest reflections of the band-limited truth, three at most and none weaker than a
+-- third of the strongest of all, that are a wavelength of the image, v / (2 f0), from each other and from the edges.
 local function picks()
   local p, b, v, weakest = {}, best:ptr(), v_image:ptr(), best:abs():max() / 3
   local margin = math.floor(mx / 10)
@@ -148,8 +152,9 @@ local function picks()
   return p
 end
 
--- How much deeper than in the truth a reflector is in the image: the lag, up to one and a half wavelengths either way, at which the image at
--- its best scale differs least from the truth, under a taper of a wavelength to each side; between samples by a parabola.
+-- How much deeper than in the truth a reflector is in the image: the lag, up to one and a half wavelengths either way,
+-- at which the image at its best scale differs least from the truth, under a taper of a wavelength to each side;
+-- between samples by a parabola.
 local function depth_error(a, scale, p)
   local m, b = a:ptr(), best:ptr()
   local half, far = math.ceil(p.wave / d), math.ceil(1.5 * p.wave / d)
@@ -187,25 +192,31 @@ local function correlation(a)
 end
 
 print("")
-print(("%d x %d model, %d x %d image, %d sources, %d receivers, %d traces of %d samples"):format(nx, nz, mx, nz, #srcs[1], #recs[1],
+print(("%d x %d model, %d x %d image, %d sources, %d receivers, %d traces of %d samples"):format(nx, nz, mx, nz,
+    #srcs[1], #recs[1],
   #traces.isrc, nt))
 print(("%d reflectors picked; depth errors in m and in wavelengths of the image, v / (2 f0)"):format(#picked))
-print(("%-22s %9s %12s %12s %16s %18s %9s"):format("image", "misfit", "correlation", "rms (m)", "worst (lengths)", "within a half", "seconds"))
+print(("%-22s %9s %12s %12s %16s %18s %9s"):format("image", "misfit", "correlation", "rms (m)", "worst (lengths)",
+                                                   "within a half", "seconds"))
 local function show(what, a, seconds)
   local y = K * a
   y = y * (y:dot(data) / y:norm() ^ 2)                  -- at its best scale
   local rms, worst, right = errors(a)
-  print(("%-22s %9.4f %12.3f %12.1f %16.3f %12d of %d %9.2f"):format(what, (y - data):norm() / data:norm(), correlation(a), rms, worst, right,
+  print(("%-22s %9.4f %12.3f %12.1f %16.3f %12d of %d %9.2f"):format(what, (y - data):norm() / data:norm(),
+      correlation(a), rms, worst, right,
     #picked, seconds))
 end
 show("migration", migrated, t1 - t0)
 show(("LSQR, %d iterations"):format(info.niter), image, info.seconds)
-print(("data %.1f s, tables of the image %.1f s, all %.1f s"):format(modelled - begin, t0 - modelled, moho.clock() - begin))
+print(("data %.1f s, tables of the image %.1f s, all %.1f s"):format(modelled - begin, t0 - modelled,
+    moho.clock() - begin))
 
 -- ---- files and pictures --------------------------------------------------------------------------------------------
-local x_axis, z_axis = { o = 0, d = dx / 1000, label = "distance", unit = "km" }, { o = 0, d = d / 1000, label = "depth", unit = "km" }
+local x_axis, z_axis = { o = 0, d = dx / 1000, label = "distance", unit = "km" },
+  { o = 0, d = d / 1000, label = "depth", unit = "km" }
 local function picture(name, a, title, more)
-  local p = { file = ("%s/marmousi_%s.png"):format(o.out, name), title = title, cmap = "grey", clip = 0.99, width = 1400, height = 450 }
+  local p = { file = ("%s/marmousi_%s.png"):format(o.out, name), title = title, cmap = "grey", clip = 0.99,
+              width = 1400, height = 450 }
   for k, v in pairs(more or {}) do p[k] = v end
   moho.plot.image(a, p)
 end

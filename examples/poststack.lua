@@ -1,5 +1,6 @@
--- Post-stack inversion for the logarithm of acoustic impedance: smooth (regularised least squares) and blocky (split Bregman), of a model
--- section with noise, where the answer is known, or of a stacked line in SEG-Y, for impedance relative to its background.
+-- Post-stack inversion for the logarithm of acoustic impedance: smooth (regularised least squares) and blocky (split
+-- Bregman), of a model section with noise, where the answer is known, or of a stacked line in SEG-Y, for impedance
+-- relative to its background.
 --
 --   moho examples/poststack.lua [LINE.sgy | MODEL.npy | MODEL.npz] [--noise=0.2] [--f0=20] [--out=.]
 --
@@ -65,20 +66,25 @@ else
   y = y * (0.1 * math.sqrt(y.size) / y:norm())      -- amplitudes of reflection coefficients
 end
 
--- ---- two inversions. The background is where they start, and what damping draws to: the update is solved for ---------
+-- ---- two inversions. The background is where they start, and what damping draws to: the update is solved for
+-- ---------
 local L = op("laplacian", { dims = dims })
-local u, i1 = moho.regularized_inversion{ A = P, y = y - P * back, Regs = { L }, dataregs = { (L * back) * -1 }, epsRs = math.sqrt(o.smooth) / 10,
+local u, i1 = moho.regularized_inversion{ A = P, y = y - P * back, Regs = { L }, dataregs = { (L * back) * -1 },
+                                          epsRs = math.sqrt(o.smooth) / 10,
   damp = 0.1, niter = o.niter }
 local smooth = back + u
-local blocky, i2 = moho.split_bregman{ A = P, y = y, x0 = smooth, RegsL1 = { op("first_derivative", { dims = dims, axis = 1, kind = "forward" }) },
-  epsRL1s = o.blocky, RegsL2 = { op("second_derivative", { dims = dims, axis = 2 }), op("identity", { dims = dims }) }, epsRL2s = { 0.4, 1e-3 },
+local blocky, i2 = moho.split_bregman{ A = P, y = y, x0 = smooth,
+                                       RegsL1 = { op("first_derivative", { dims = dims, axis = 1, kind = "forward" }) },
+  epsRL1s = o.blocky, RegsL2 = { op("second_derivative", { dims = dims, axis = 2 }), op("identity", { dims = dims }) },
+  epsRL2s = { 0.4, 1e-3 },
   dataregsL2 = { false, back }, mu = 1, niter = 8, niter_inner = 5, niter_solver = 5 }
 
 print(("%d x %d samples"):format(nt, nx))
 print(("%-22s %10s %14s %12s %10s"):format("", "misfit", model and "model error" or "", "iterations", "seconds"))
 local function show(what, x, info)
   print(("%-22s %10.4f %14s %12s %10s"):format(what, (y - P * x):norm() / y:norm(),
-    model and ("%.4f"):format((x - model):norm() / model:norm()) or "", info and info.niter or "", info and ("%.2f"):format(info.seconds) or ""))
+    model and ("%.4f"):format((x - model):norm() / model:norm()) or "", info and info.niter or "",
+      info and ("%.2f"):format(info.seconds) or ""))
 end
 show("background", back)
 show("smooth", smooth, i1)
@@ -86,10 +92,12 @@ show("blocky", blocky, i2)
 
 -- ---- pictures ----------------------------------------------------------------------------------------------------
 local clip
-for _, p in ipairs{ { "model", model }, { "data", y }, { "background", model and back }, { "smooth", smooth }, { "blocky", blocky } } do
+for _, p in ipairs{ { "model", model }, { "data", y }, { "background", model and back }, { "smooth", smooth },
+                    { "blocky", blocky } } do
   if p[2] then
     local impedance = p[1] ~= "data"
-    local got = moho.plot.image(p[2], { file = ("%s/poststack_%s.png"):format(o.out, p[1]), title = p[1], transpose = true,
+    local got = moho.plot.image(p[2], { file = ("%s/poststack_%s.png"):format(o.out, p[1]), title = p[1],
+                                        transpose = true,
       cmap = impedance and (model and "rainbow" or "seismic") or "grey", clip = impedance and clip or nil,
       y = { o = 0, d = dt, label = "time", unit = "s" } })
     if impedance and model then clip = got.clip end

@@ -2,13 +2,14 @@
 --
 --   moho examples/stack_migration.lua LINE.sgy [--cdp-interval=16.764] [--velocity=0:2380,1.25:2680,...] [--tmax=4] ...
 --
--- Zero offset is a trace list whose sources are its receivers; the image's vertical axis is two-way time (mode "time"), the velocity
--- is the rms velocity. A line that dips gently needs an aperture: without one the operator only smears it.
+-- Zero offset is a trace list whose sources are its receivers; the image's vertical axis is two-way time (mode "time"),
+-- the velocity is the rms velocity. A line that dips gently needs an aperture: without one the operator only smears it.
 local moho = require "moho"
 
 local o = moho.options{
   cdp_interval = { 16.764, "distance between traces (m)" },
-  velocity = { "0:2380,1.25:2680,2.2:3080,2.85:3810,6:4270", "rms velocity: two-way time (s) and velocity (m/s) pairs" },
+  velocity = { "0:2380,1.25:2680,2.2:3080,2.85:3810,6:4270",
+               "rms velocity: two-way time (s) and velocity (m/s) pairs" },
   tmax = { 4.0, "last time used (s)" },
   aperture = { { 0.2, 0.35 }, "lateral aperture: distance over depth, full up to the first, gone at the second" },
   taper = { 15, "traces of taper at each end of the line" },
@@ -37,7 +38,8 @@ local function weights(n, f)
   for i = 1, n do w[i] = f(i) end
   return w
 end
-local gain = moho.diagonal{ dims = { ntr, nt }, axis = 2, device = "cpu", diag = weights(nt, function(i) return math.max(t0 + (i - 1) * dt, dt) ^ o.tpow end) }
+local gain = moho.diagonal{ dims = { ntr, nt }, axis = 2, device = "cpu",
+                            diag = weights(nt, function(i) return math.max(t0 + (i - 1) * dt, dt) ^ o.tpow end) }
 local edge = moho.diagonal{ dims = { ntr, nt }, axis = 1, device = "cpu", diag = weights(ntr, function(i)
   local k = math.min(i, ntr + 1 - i)
   return k > o.taper and 1 or math.sin(math.pi / 2 * k / (o.taper + 1)) ^ 2
@@ -116,7 +118,8 @@ local line = moho.linspace{ from = 0, to = (ntr - 1) * o.cdp_interval, n = ntr }
 local positions = { line:totable(), weights(ntr, function() return 0 end) }
 local numbers = weights(ntr, function(i) return i end)
 local K = moho.kirchhoff{
-  mode = "time", x = line, z = times, t = times, srcs = positions, recs = positions, traces = { isrc = numbers, irec = numbers },
+  mode = "time", x = line, z = times, t = times, srcs = positions, recs = positions,
+  traces = { isrc = numbers, irec = numbers },
   vel = weights(nt, function(i) return velocity(t0 + (i - 1) * dt) end), wav = wavelet, wavcenter = nh + 1,
   lateral_aperture = o.aperture, dtype = "f32",
 }
@@ -133,7 +136,8 @@ for _ = 1, 6 do
 end
 local migrated = A.H * d
 local image, info = moho.lsqr{ A = A, y = d, niter = o.niter, damp = o.damp * norm, show = true }
-print(("norm of the operator %.4g, damp %.4g, misfit %.3f, %.1f s"):format(norm, o.damp * norm, info.rnorm / d:norm(), info.seconds))
+print(("norm of the operator %.4g, damp %.4g, misfit %.3f, %.1f s"):format(norm, o.damp * norm, info.rnorm / d:norm(),
+    info.seconds))
 
 -- ---- figures -----------------------------------------------------------------------------
 local f_lo, f_hi = 10, 40
@@ -179,8 +183,10 @@ end
 -- Share of the energy between 10 and 40 Hz at apparent slownesses of 0.46 to 0.83 ms/m, in decibels.
 local nk = 401
 local k_max = 0.5 / o.cdp_interval
-local x_to_k = moho.matrix{ A = fourier(nk, 2 * k_max / (nk - 1), ntr, o.cdp_interval, 0, -1), otherdims = { nf }, dtype = "c128", device = "cpu" }
-local shift = moho.diagonal{ dims = { ntr, nf }, axis = 1, dtype = "c128", device = "cpu", diag = weights(ntr, function(i)
+local x_to_k = moho.matrix{ A = fourier(nk, 2 * k_max / (nk - 1), ntr, o.cdp_interval, 0, -1), otherdims = { nf },
+                            dtype = "c128", device = "cpu" }
+local shift = moho.diagonal{ dims = { ntr, nf }, axis = 1, dtype = "c128", device = "cpu",
+                             diag = weights(ntr, function(i)
   local a = 2 * math.pi * k_max * (i - 1) * o.cdp_interval
   return moho.complex(math.cos(a), math.sin(a))
 end) }
@@ -211,7 +217,8 @@ for _, s in ipairs(sections) do
   s.semblance, s.steep = semblance(s[2]), steep_share(sp)
   first = first or s
   local lo, hi = difference(s.spectrum, first.spectrum)
-  print(("%-14s %12.1f to %+6.1f %10.3f %13.1f (%+.1f)"):format(s[1], lo, hi, s.semblance, s.steep, s.steep - first.steep))
+  print(("%-14s %12.1f to %+6.1f %10.3f %13.1f (%+.1f)"):format(s[1], lo, hi, s.semblance, s.steep,
+      s.steep - first.steep))
 end
 
 -- ---- files and pictures ---------------------------------------------------------------------
@@ -229,6 +236,7 @@ file:close()
 
 local gain_text = o.tpow == 0 and "no gain" or ("gain t^{%g}"):format(o.tpow)
 for _, s in ipairs(sections) do
-  moho.plot.image(s[2], { file = ("%s/%s.png"):format(o.out, (s[1]:gsub(" ", "_"))), cmap = "grey", clip = o.clip, width = 1500, height = 900,
+  moho.plot.image(s[2], { file = ("%s/%s.png"):format(o.out, (s[1]:gsub(" ", "_"))), cmap = "grey", clip = o.clip,
+                          width = 1500, height = 900,
     title = ("%s (%s, clip at the %g quantile)"):format(s[1]:gsub("^%l", string.upper), gain_text, o.clip) })
 end

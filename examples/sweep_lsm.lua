@@ -1,5 +1,5 @@
--- Which damping, aperture and velocity? A sweep over the three for a small least-squares migration: a table, the best run, a
--- contact sheet of the images.
+-- Which damping, aperture and velocity? A sweep over the three for a small least-squares migration: a table, the best
+-- run, a contact sheet of the images.
 --
 --   moho sweep examples/sweep_lsm.lua --workers=2        in runs/sweep_lsm: report.html, table.csv, sweep.h5, sheet.png
 --   moho sweep examples/sweep_lsm.lua --set damp=3,30   other values; what is done is kept
@@ -18,8 +18,10 @@ end
 local function operator(velocity, aperture)
   local wav, center = moho.ricker(moho.linspace{ from = 0, to = 0.08, n = 21 }, 20)
   return moho.kirchhoff{
-    x = moho.linspace{ from = 0, to = (nx - 1) * dx, n = nx }, z = moho.linspace{ from = 0, to = (nz - 1) * dz, n = nz },
-    t = moho.linspace{ from = 0, to = (nt - 1) * dt, n = nt }, srcs = line(10, 4), recs = line(41, 8), vel = velocity, wav = wav,
+    x = moho.linspace{ from = 0, to = (nx - 1) * dx, n = nx }, z = moho.linspace{ from = 0, to = (nz - 1) * dz,
+        n = nz },
+    t = moho.linspace{ from = 0, to = (nt - 1) * dt, n = nt }, srcs = line(10, 4), recs = line(41, 8), vel = velocity,
+    wav = wav,
     wavcenter = center, mode = "analytic", aperture = aperture, dtype = "f32",
   }
 end
@@ -53,11 +55,13 @@ return sweep{
     local d = ctx.setup
     local image, info = moho.lsqr{ A = A, y = d, niter = 15, damp = p.damp }
     local truth = reflectivity()
-    image.axes[1], image.axes[2] = { o = 0, d = dx, label = "distance", unit = "m" }, { o = 0, d = dz, label = "depth", unit = "m" }
+    image.axes[1], image.axes[2] = { o = 0, d = dx, label = "distance", unit = "m" },
+      { o = 0, d = dz, label = "depth", unit = "m" }
     ctx:save("image", image)
     moho.plot.image(image, { file = ctx:path "image.png", cmap = "grey", width = 480, height = 230 })
     ctx:log("%d iterations, %s", info.niter, info.reason)
-    return { misfit = (A * image - d):norm() / d:norm(), correlation = image:dot(truth) / (image:norm() * truth:norm()), iterations = info.niter }
+    return { misfit = (A * image - d):norm() / d:norm(), correlation = image:dot(truth) / (image:norm() * truth:norm()),
+             iterations = info.niter }
   end,
   -- All images side by side, the best first.
   finish = function(s) s:sheet("image", s.out .. "/sheet.png", { by = "-correlation", cmap = "grey" }) end,

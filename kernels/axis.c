@@ -354,8 +354,8 @@ static void put(const rows_job *q, int64_t n, const void *x, void *y)
   else f[q->body](n * q->pair, q->alpha, x, q->add, y);
 }
 
-/* n elements from x[0] on, backwards or the same one again. A row that is read backwards is not foreseen well, so meanwhile the next one,
-   `next` bytes away, is asked for from its low end on. */
+/* n elements from x[0] on, backwards or the same one again. A row that is read backwards is not foreseen well, so
+   meanwhile the next one, `next` bytes away, is asked for from its low end on. */
 static void put_turned(const rows_job *q, int64_t n, const char *x, int64_t next, char *y)
 {
   static void (*const step[])(int64_t, double, const void *, int64_t, bool, void *) = ALL(put_step);
@@ -417,7 +417,8 @@ static void rearrange_rows(const rows_job *q)
   }
 }
 
-/* A tile: elements of a line of y, bytes of one of x, more of them for elements of 8 bytes. With 128 instead of 208 transposes of
+/* A tile: elements of a line of y, bytes of one of x, more of them for elements of 8 bytes. With 128 instead of 208
+   transposes of
    8-byte elements took a tenth to a quarter longer. */
 enum { AHEAD = 16, TILE = 208, SIDE = 256, SIDE_8 = 512 };
 
@@ -496,7 +497,8 @@ static void turn_tiles(const rows_job *q, int b)
   const moho_nd *v = q->v;
   size_t size = moho_dtype_size(v->t[0]);
   int last = v->n - 1;
-  int64_t side = (size == 8 ? SIDE_8 : SIDE) / (int64_t)size, ni = (v->d[b] + side - 1) / side, nj = (v->d[last] + TILE - 1) / TILE;
+  int64_t side = (size == 8 ? SIDE_8 : SIDE) / (int64_t)size, ni = (v->d[b] + side - 1) / side,
+          nj = (v->d[last] + TILE - 1) / TILE;
   int64_t others = v->size / v->d[b] / v->d[last];
 #pragma omp parallel num_threads(moho_threads(0)) if (v->size > 2 * AXIS_PIECE)
   {
@@ -546,7 +548,8 @@ static moho_status cpu_rearrange(moho_lane *on, const moho_nd *v, moho_scalar al
   rows_job q = { v, axis_body(v->t[0], alpha), step, axis_pairs(v->t[0], alpha) ? 2 : 1, alpha, add, NULL };
   (void)on;
   if (alpha.re == 1 && alpha.im == 0 && !add)
-    q.copy = moho_cpu_beyond_cache((size_t)(v->size + elements(v, 1)) * moho_dtype_size(v->t[0])) ? moho_cpu_stream : moho_cpu_copy;
+    q.copy = moho_cpu_beyond_cache((size_t)(v->size + elements(v, 1)) * moho_dtype_size(v->t[0])) ? moho_cpu_stream
+                                                                                                  : moho_cpu_copy;
   if (step >= -1 && step <= 1) {
     rearrange_rows(&q);
     return MOHO_OK;

@@ -390,7 +390,8 @@ static MOHO_WIDE void NAME(sum_run)(const R *x, int64_t n, int pair, double *sum
 }
 #endif
 
-/* Eight rows at a time in the elements' own precision, which costs three of its roundings at most; the many of them in double. */
+/* Eight rows at a time in the elements' own precision, which costs three of its roundings at most; the many of them in
+   double. */
 /* Columns j0 .. j1-1, at most AXIS_SUMS, of slice o. */
 static MOHO_WIDE void NAME(sum_columns)(const sum_job *q, int64_t o, int64_t j0, int64_t j1)
 {

@@ -1,7 +1,7 @@
-/* Copies of parts of arrays. The C library's memcpy turns to `rep movsb` from 4 KB on, which on AMD processors takes two to
-   three times as long where source and destination lie differently in their cache lines, as rows of odd length do; plain
-   vector loads and stores do not mind. They are of 32 bytes where the processor has them: wider ones that are no wider than a line
-   cross into the next one each time, and are slower for it. */
+/* Copies of parts of arrays. The C library's memcpy turns to `rep movsb` from 4 KB on, which on AMD processors takes
+   two to three times as long where source and destination lie differently in their cache lines, as rows of odd length
+   do; plain vector loads and stores do not mind. They are of 32 bytes where the processor has them: wider ones that are
+   no wider than a line cross into the next one each time, and are slower for it. */
 #include <omp.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -76,8 +76,8 @@ void moho_cpu_stream(void *y, const void *x, size_t bytes) { moho_cpu_copy(y, x,
 void moho_cpu_stream_end(void) { }
 #endif
 
-/* What the kernel says: the C library's sysconf counts the caches of the whole package. Threads share it, or have one each
-   on processors made of several dies, which virtual machines hide: several are taken to have two. */
+/* What the kernel says: the C library's sysconf counts the caches of the whole package. Threads share it, or have one
+   each on processors made of several dies, which virtual machines hide: several are taken to have two. */
 bool moho_cpu_beyond_cache(size_t bytes)
 {
   static _Atomic size_t largest;        /* the same whoever finds it */

@@ -1,6 +1,6 @@
 /* The CPU backend: memory and transfers of the host, and the table of its kernels.
-   Linux gives out more memory than it has and ends the program that touches it; a large request is therefore compared with
-   what is available first, so that it fails with a message instead. */
+   Linux gives out more memory than it has and ends the program that touches it; a large request is therefore compared
+   with what is available first, so that it fails with a message instead. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +111,10 @@ static void cpu_lane_close(void *dev, void *stream) { (void)dev, (void)stream; }
 /* ---- memory ------------------------------------------------------------------------------ */
 
 /* How much of a block of that size is huge pages: an end of more than half of one gets a whole one. */
-static size_t huge_pages(size_t bytes) { return bytes >= 2 * (size_t)HUGE_PAGE ? (bytes + HUGE_PAGE / 2) / HUGE_PAGE * HUGE_PAGE : 0; }
+static size_t huge_pages(size_t bytes)
+{
+  return bytes >= 2 * (size_t)HUGE_PAGE ? (bytes + HUGE_PAGE / 2) / HUGE_PAGE * HUGE_PAGE : 0;
+}
 
 static moho_status cpu_alloc(void *dev, size_t bytes, void **p)
 {
@@ -128,7 +131,8 @@ static moho_status cpu_alloc(void *dev, size_t bytes, void **p)
   size_t wished = huge_pages(bytes), size = whole ? (bytes + PAGE - 1) / PAGE * PAGE : bytes ? bytes : 1;
   size_t align = wished ? (size_t)HUGE_PAGE : whole ? (size_t)PAGE : (size_t)MOHO_ALIGN;
   if (bytes > PTRDIFF_MAX || posix_memalign(&q, align, size > wished ? size : wished))
-    return moho_fail(MOHO_ENOMEM, "out of memory on cpu: needed %.1f MiB (%zu bytes)", (double)bytes / (1 << 20), bytes);
+    return moho_fail(MOHO_ENOMEM, "out of memory on cpu: needed %.1f MiB (%zu bytes)", (double)bytes / (1 << 20),
+                     bytes);
   /* only a wish: where the system grants it, fresh memory costs a hundredth of the page faults */
   if (wished) madvise(q, wished, MADV_HUGEPAGE);
   *p = q;
@@ -148,7 +152,8 @@ static moho_status cpu_free_mem(void *dev, size_t *available, size_t *total)
   return MOHO_OK;
 }
 
-/* One thread copies 9 GB/s where sixteen copy 90, and fresh pages are cleared by the system for each thread that touches them. */
+/* One thread copies 9 GB/s where sixteen copy 90, and fresh pages are cleared by the system for each thread that
+   touches them. */
 enum { SHARE = 256 << 10 };
 
 void moho_copy_bytes(void *dst, const void *src, size_t bytes)
@@ -172,15 +177,18 @@ static moho_status cpu_zero(void *dev, void *stream, void *p, size_t bytes)
 {
   (void)dev, (void)stream;
 #pragma omp parallel num_threads(moho_threads(0)) if (bytes > 2 * SHARE)
-  {                                      /* in one piece each: the C library's memset goes past the caches where it is too long for them */
-    size_t n = (size_t)omp_get_num_threads(), me = (size_t)omp_get_thread_num(), part = (bytes / n + PAGE) / PAGE * PAGE;
+  /* in one piece each: the C library's memset goes past the caches where it is too long for them */
+  {
+    size_t n = (size_t)omp_get_num_threads(), me = (size_t)omp_get_thread_num(),
+           part = (bytes / n + PAGE) / PAGE * PAGE;
     size_t from = me * part < bytes ? me * part : bytes;
     memset((char *)p + from, 0, bytes - from < part ? bytes - from : part);
   }
   return MOHO_OK;
 }
 
-/* A page that was given back reads as zeros, all of them the same page of the system's, until something is written to it. 12 MB: 0.03 ms and
+/* A page that was given back reads as zeros, all of them the same page of the system's, until something is written to
+   it. 12 MB: 0.03 ms and
    0.21 to read them, cleared 0.17 and 0.18; but the first who writes takes 0.7 ms instead of 0.2. */
 static moho_status cpu_blank(void *dev, void *stream, void *p, size_t bytes)
 {

@@ -1,5 +1,5 @@
-/* The border between the program and the CUDA module. The module may be opened by a program that exports no symbols, so it
-   gets the few functions of the core that it uses as a table; cuda_host.cu gives them their usual names again. */
+/* The border between the program and the CUDA module. The module may be opened by a program that exports no symbols, so
+   it gets the few functions of the core that it uses as a table; cuda_host.cu gives them their usual names again. */
 #ifndef MOHO_CUDA_H
 #define MOHO_CUDA_H
 

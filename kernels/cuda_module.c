@@ -1,5 +1,5 @@
-/* The CUDA backend as the program sees it: a module, opened when a CUDA device is first asked for. So one program starts
-   everywhere, loads nothing of CUDA for the CPU, and a library that is missing is a reason in words. */
+/* The CUDA backend as the program sees it: a module, opened when a CUDA device is first asked for. So one program
+   starts everywhere, loads nothing of CUDA for the CPU, and a library that is missing is a reason in words. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,9 +8,16 @@
 #include "cuda.h"
 
 static const moho_host host = {
-  .abi = MOHO_BACKEND_ABI, .fail = moho_fail, .dtype_size = moho_dtype_size, .lane_take = moho_lane_take, .stopped = moho_stopped,
-  .block_new = moho_block_new, .block_unref = moho_block_unref, .copy_bytes = moho_copy_bytes,
-  .block_locked = moho_block_locked, .lane_put = moho_lane_put,
+  .abi = MOHO_BACKEND_ABI,
+  .fail = moho_fail,
+  .dtype_size = moho_dtype_size,
+  .lane_take = moho_lane_take,
+  .stopped = moho_stopped,
+  .block_new = moho_block_new,
+  .block_unref = moho_block_unref,
+  .copy_bytes = moho_copy_bytes,
+  .block_locked = moho_block_locked,
+  .lane_put = moho_lane_put,
 };
 
 static char reason[PATH_MAX + 256];
@@ -62,7 +69,8 @@ static const moho_backend *open_module(void)
   unsigned abi = 0;
   const moho_backend *be = enter ? enter(&host, &abi) : NULL;
   if (be && be->abi == MOHO_BACKEND_ABI) return be;
-  if (enter) snprintf(reason, sizeof reason, "%s is of another build (interface %u, expected %u)", path, abi, MOHO_BACKEND_ABI);
+  if (enter)
+    snprintf(reason, sizeof reason, "%s is of another build (interface %u, expected %u)", path, abi, MOHO_BACKEND_ABI);
   else snprintf(reason, sizeof reason, "%s is no module of Moho: moho_cuda_module is missing", path);
   dlclose(module);
   return NULL;

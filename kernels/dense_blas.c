@@ -1,4 +1,5 @@
-/* Products with dense matrices on the CPU, through CBLAS; those with one column but in c64, and with diagonal matrices, by plain loops.
+/* Products with dense matrices on the CPU, through CBLAS; those with one column but in c64, and with diagonal matrices,
+   by plain loops.
 
    What a BLAS adds up in which order depends on how it divides the work, so it is kept to one thread and gets blocks of
    fixed size, each the owner of its part of y; OpenMP shares the blocks out. */
@@ -97,7 +98,8 @@ static void gemv_block(const product *p, int64_t i, int64_t mi)
   }
 }
 
-/* ---- one column --------------------------------------------------------------------------------------------------- */
+/* ---- one column
+   --------------------------------------------------------------------------------------------------- */
 
 #define REAL float
 #define CPLX 0
@@ -143,11 +145,13 @@ static void column_forward(const product *p, bool parallel)
     rows[p->t](p, b * SIDE, b < blocks - 1 ? SIDE : p->m - b * SIDE);
 }
 
-/* Strips of whole rows are read fastest, so it is rows that are shared out where there are few strips: each part of them has sums
-   of its own, which are added up in order. How many parts depends on the matrix alone: a power of two, so that threads get as many. */
+/* Strips of whole rows are read fastest, so it is rows that are shared out where there are few strips: each part of
+   them has sums of its own, which are added up in order. How many parts depends on the matrix alone: a power of two, so
+   that threads get as many. */
 static void column_adjoint(const product *p, bool parallel)
 {
-  static void (*const strip[])(const product *, int64_t, int64_t, int64_t, int64_t, bool, void *) = COLUMNS(column_strip);
+  static void (*const strip[])(const product *, int64_t, int64_t, int64_t, int64_t, bool,
+                               void *) = COLUMNS(column_strip);
   _Alignas(64) char sums[PARTIAL];
   bool single = moho_dtype_real(p->t) == MOHO_F32;
   int64_t e = (int64_t)moho_dtype_size(p->t), ld = (p->n * e + 63) / 64 * 64, wide = STRIP / e;
@@ -160,7 +164,8 @@ static void column_adjoint(const product *p, bool parallel)
   int64_t groups = p->m / LINES;        /* of rows: what is over is the last part's */
 #pragma omp parallel for schedule(static) num_threads(moho_threads(0)) if (parallel && parts * strips > 1)
   for (int64_t b = 0; b < parts * strips; b++) {
-    int64_t k = b / strips, i = k * groups / parts * LINES, end = k < parts - 1 ? (k + 1) * groups / parts * LINES : p->m;
+    int64_t k = b / strips, i = k * groups / parts * LINES,
+            end = k < parts - 1 ? (k + 1) * groups / parts * LINES : p->m;
     int64_t j = b % strips * wide, w = p->n - j < wide ? p->n - j : wide;
     char *y = (parts > 1 ? sums + k * ld : p->y) + j * e;
     strip[p->t](p, i, end, j, w, parts == 1 && p->add, y);
@@ -170,7 +175,8 @@ static void column_adjoint(const product *p, bool parallel)
     (single ? column_sum_f32 : column_sum_f64)(pair * p->n, parts, pair * ld / e, sums, p->add, p->y);
 }
 
-/* ---- any number of columns ----------------------------------------------------------------------------------------- */
+/* ---- any number of columns
+   ----------------------------------------------------------------------------------------- */
 
 /* Rows of a block of few columns: packing what each number is used in a few times only costs more than the products. */
 static int64_t few_columns(int64_t sum, int64_t k, int64_t otherwise)
@@ -217,7 +223,8 @@ static moho_status cpu_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m
     pairs(&p, (double)rows * (double)sum * (double)k > 1e5);
     return MOHO_OK;
   }
-  int64_t high = adj && k == 1 && rows >= COMPLEX_STRIP ? COMPLEX_STRIP : ROWS; /* strips whose lines the processor foresees */
+  /* strips whose lines the processor foresees */
+  int64_t high = adj && k == 1 && rows >= COMPLEX_STRIP ? COMPLEX_STRIP : ROWS;
   int64_t wide = k > WIDE && rows >= 4 * HIGH ? WIDE : COLS;
   if (k > COLS && rows >= 4 * HIGH) high = HIGH;
   if (k > 1 && !moho_dtype_complex(t)) high = few_columns(sum, k, high);

@@ -1,5 +1,6 @@
-/* Products of a dense matrix with one column, for one type of real numbers; included by dense_blas.c with REAL and NAME(x) set.
-   They take as long as the matrix takes to be read, and many rows side by side are read faster than a few. */
+/* Products of a dense matrix with one column, for one type of real numbers; included by dense_blas.c with REAL and
+   NAME(x) set. They take as long as the matrix takes to be read, and many rows side by side are read faster than a
+   few. */
 
 typedef REAL NAME(wide) __attribute__((vector_size(WIDTH), aligned(sizeof(REAL)), may_alias));
 typedef REAL NAME(line) __attribute__((vector_size(64), aligned(sizeof(REAL)), may_alias));
@@ -54,7 +55,8 @@ void NAME(lines)(const int rows, int64_t ld, int64_t w, const REAL *a, const REA
 }
 
 /* y (+)= alpha A^T x for numbers j .. j+w-1 of y, from rows i .. end-1; y is where number j goes. */
-static MOHO_WIDE void NAME(column_strip)(const product *p, int64_t i, int64_t end, int64_t j, int64_t w, bool add, void *y_)
+static MOHO_WIDE void NAME(column_strip)(const product *p, int64_t i, int64_t end, int64_t j, int64_t w, bool add,
+                                         void *y_)
 {
   const REAL *x = (const REAL *)p->x;
   REAL *y = y_, f[LINES];

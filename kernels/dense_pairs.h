@@ -1,6 +1,6 @@
-/* Products of a dense complex matrix with few columns, and where COLUMN with one, for one type; included by dense_blas.c with REAL,
-   GEMM, NAME(x), COLUMN and for it SWAP(v) set. To real kernels, which are faster than complex ones, a complex matrix is one of twice
-   the columns, whose rows meet those of x and of i x in turn:
+/* Products of a dense complex matrix with few columns, and where COLUMN with one, for one type; included by
+   dense_blas.c with REAL, GEMM, NAME(x), COLUMN and for it SWAP(v) set. To real kernels, which are faster than complex
+   ones, a complex matrix is one of twice the columns, whose rows meet those of x and of i x in turn:
 
      A x = sum over j of Re a_j (Re x_j, Im x_j) + Im a_j (-Im x_j, Re x_j) */
 
@@ -77,7 +77,8 @@ void NAME(lines)(const int rows, int64_t ld, int64_t w, const REAL *a, REAL (*f)
 }
 
 /* y (+)= alpha A^H x for elements j .. j+w-1 of y, from rows i .. end-1; y is where element j goes. */
-static MOHO_WIDE void NAME(column_strip)(const product *p, int64_t i, int64_t end, int64_t j, int64_t w, bool add, void *y_)
+static MOHO_WIDE void NAME(column_strip)(const product *p, int64_t i, int64_t end, int64_t j, int64_t w, bool add,
+                                         void *y_)
 {
   const REAL *x = (const REAL *)p->x, re = (REAL)p->alpha.re, im = (REAL)p->alpha.im;
   _Alignas(64) REAL s[STRIP / sizeof(REAL)], t[STRIP / sizeof(REAL)];
@@ -108,7 +109,8 @@ static void NAME(few_forward)(const product *p, int64_t i, int64_t mi)
 {
   _Alignas(64) REAL rows[FEW];
   const REAL *x = (const REAL *)p->x, re = (REAL)p->alpha.re, im = (REAL)p->alpha.im;
-  const int64_t c = 2 * p->k, most = UNPACKED / (2 * TALL * c) < FEW / (2 * c) ? UNPACKED / (2 * TALL * c) : FEW / (2 * c);
+  const int64_t c = 2 * p->k,
+                most = UNPACKED / (2 * TALL * c) < FEW / (2 * c) ? UNPACKED / (2 * TALL * c) : FEW / (2 * c);
   for (int64_t j = 0, nj; j < p->n; j += nj) {
     nj = p->n - j < most ? p->n - j : most;
     for (int64_t l = 0; l < nj; l++) {
@@ -122,8 +124,9 @@ static void NAME(few_forward)(const product *p, int64_t i, int64_t mi)
         to[c + q + 1] = u;
       }
     }
-    GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)mi, (int)c, (int)(2 * nj), 1, (const REAL *)p->a + (i * p->n + j) * 2,
-         (int)(2 * p->n), rows, (int)c, j > 0 || p->add, (REAL *)p->y + i * c, (int)c);
+    GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)mi, (int)c, (int)(2 * nj), 1,
+         (const REAL *)p->a + (i * p->n + j) * 2, (int)(2 * p->n), rows, (int)c, j > 0 || p->add, (REAL *)p->y + i * c,
+         (int)c);
   }
 }
 
@@ -135,8 +138,9 @@ static void NAME(few_adjoint)(const product *p, int64_t i, int64_t mi)
   const int64_t c = 2 * p->k, most = UNPACKED / (2 * mi * c);
   for (int64_t j = 0, mj; j < p->m; j += mj) {
     mj = p->m - j < most ? p->m - j : most;
-    GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, (int)(2 * mi), (int)c, (int)mj, 1, (const REAL *)p->a + (j * p->n + i) * 2,
-         (int)(2 * p->n), (const REAL *)p->x + j * c, (int)c, j > 0, sum, (int)c);
+    GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, (int)(2 * mi), (int)c, (int)mj, 1,
+         (const REAL *)p->a + (j * p->n + i) * 2, (int)(2 * p->n), (const REAL *)p->x + j * c, (int)c, j > 0, sum,
+         (int)c);
   }
   for (int64_t r = 0; r < mi; r++) {
     const REAL *s = sum + 2 * r * c, *t = s + c;          /* of Re a and of Im a times both parts of x */

@@ -1,6 +1,6 @@
-/* The eikonal solver on the CPU: memory, order of work and results; eikonal_body.h has the loops. Positions are shared out among the
-   threads, one a thread; those that are left over when every thread has had as many as the others are solved one after the other, by
-   all threads on the tiles of a diagonal. */
+/* The eikonal solver on the CPU: memory, order of work and results; eikonal_body.h has the loops. Positions are shared
+   out among the threads, one a thread; those that are left over when every thread has had as many as the others are
+   solved one after the other, by all threads on the tiles of a diagonal. */
 #include <omp.h>
 #include "eikonal_formula.h"
 #include "eikonal_plan.h"
@@ -132,7 +132,8 @@ static void look_at(eik_position *p, int64_t reach, int64_t lo[3], int64_t hi[3]
   }
 }
 
-/* Windows one after another, each larger than the last; tiles may have had only a part in it. False when there were too many sweeps. */
+/* Windows one after another, each larger than the last; tiles may have had only a part in it. False when there were too
+   many sweeps. */
 static bool stage(eik_position *p, int second, int threads, int64_t *sweeps)
 {
   const int levels = eik_levels(&p->r->g, second);
@@ -175,7 +176,8 @@ static void start(eik_position *p, const moho_eikonal_run *r, int64_t i, char *w
         int64_t node = (s->first[0] + y) * p->step[0] + (s->first[1] + x) * p->step[1] + s->first[2] + z;
         p->tau[node] = *from++;
         p->stencil[node] |= GIVEN;
-        for (int k = 3 - g->nd; k < 3; k++) p->stencil[node - p->step[k]] |= TODO, p->stencil[node + p->step[k]] |= TODO;
+        for (int k = 3 - g->nd; k < 3; k++)
+          p->stencil[node - p->step[k]] |= TODO, p->stencil[node + p->step[k]] |= TODO;
       }
 }
 

@@ -1,17 +1,19 @@
 /* The eikonal kernel set: first-arrival times of many positions on a regular grid.
 
-   |grad T| = s is solved for tau in T = s0 r tau, s0 the slowness at the position and r the distance from it: tau is smooth where T
-   has its kink, so differences of tau are accurate beside the source too (Fomel, Luo and Zhao 2009). Upwind differences, swept in
-   all directions until nothing changes by more than a tolerance:
+   |grad T| = s is solved for tau in T = s0 r tau, s0 the slowness at the position and r the distance from it: tau is
+   smooth where T has its kink, so differences of tau are accurate beside the source too (Fomel, Luo and Zhao 2009).
+   Upwind differences, swept in all directions until nothing changes by more than a tolerance:
 
      1. first order. Values only fall, so this always ends; it also tells what each node depends on.
-     2. second order, each node on the axes, sides and orders that the first stage found for it. As these stay fixed, dependence
-        has an order but for pairs of nodes on both sides of the source, where it is weak: this ends too, whatever the model.
+     2. second order, each node on the axes, sides and orders that the first stage found for it. As these stay fixed,
+   dependence has an order but for pairs of nodes on both sides of the source, where it is weak: this ends too, whatever
+   the model.
 
-   Changes within the tolerance are not made: so a node whose neighbours did not change need not be computed again, and whether it is makes
-   no difference. The grid is cut into tiles. Tiles on a diagonal do not depend on each other, so they are worked on at once, and a tile is
-   skipped unless it has a node that is to be computed. A sweep's order, node by node, does not depend on the tiles, which each device cuts as
-   suits it; every bit of the result is the same for any number of threads and on every device. */
+   Changes within the tolerance are not made: so a node whose neighbours did not change need not be computed again, and
+   whether it is makes no difference. The grid is cut into tiles. Tiles on a diagonal do not depend on each other, so
+   they are worked on at once, and a tile is skipped unless it has a node that is to be computed. A sweep's order, node
+   by node, does not depend on the tiles, which each device cuts as suits it; every bit of the result is the same for
+   any number of threads and on every device. */
 #ifndef MOHO_EIKONAL_KERNELS_H
 #define MOHO_EIKONAL_KERNELS_H
 
@@ -53,7 +55,8 @@ typedef struct moho_eikonal_run {
 } moho_eikonal_run;
 
 typedef struct moho_eikonal_sweeps {
-  int64_t n[2][MOHO_EIKONAL_LEVELS];    /* of each stage's windows, see eikonal_tiles.h: the most that a position took */
+  /* of each stage's windows, see eikonal_tiles.h: the most that a position took */
+  int64_t n[2][MOHO_EIKONAL_LEVELS];
   int64_t failed;                       /* a position that did not come to an end, or -1     */
   double change;                        /* its last change, relative                         */
 } moho_eikonal_sweeps;

@@ -1,9 +1,9 @@
 /* The eikonal loops, LANES nodes side by side, for the instruction set of eikonal_isa.h.
 
-   A sweep is sequential: a node waits for those before it along every axis. So lanes are neighbours along x of which each is one node
-   behind the one before it along z. A tile is worked on in a room of its own, turned so that the sweep goes up along every axis, and
-   shifted along z by one node for each along x: there such lanes lie side by side, and their neighbours too. Planes of the tile are
-   brought there when they are first needed. */
+   A sweep is sequential: a node waits for those before it along every axis. So lanes are neighbours along x of which
+   each is one node behind the one before it along z. A tile is worked on in a room of its own, turned so that the sweep
+   goes up along every axis, and shifted along z by one node for each along x: there such lanes lie side by side, and
+   their neighbours too. Planes of the tile are brought there when they are first needed. */
 #include "eikonal_isa.h"
 #include "eikonal_plan.h"
 #include "eikonal_formula.h"
@@ -24,7 +24,8 @@ typedef struct room {
   bool changed, left;                   /* whether any node did; whether one that was not brought is to be computed */
   double tau[ROOM];
   uint16_t stencil[ROOM];
-  uint64_t todo[PLANES3 * ROWS3];       /* of a row: nodes to be computed, around the tile those that are told; by bits, x = -HALO first */
+  /* of a row: nodes to be computed, around the tile those that are told; by bits, x = -HALO first */
+  uint64_t todo[PLANES3 * ROWS3];
 } room;
 
 MOHO_FORMULA int64_t place(int nd, int64_t y, int64_t x, int64_t z)
@@ -33,9 +34,13 @@ MOHO_FORMULA int64_t place(int nd, int64_t y, int64_t x, int64_t z)
 }
 
 /* The row that it is in, and its bit there. */
-MOHO_FORMULA int64_t row_of(int nd, int64_t y, int64_t x, int64_t z) { return (nd == 3 ? (y + HALO) * ROWS3 : 0) + z + x + 2 * HALO; }
+MOHO_FORMULA int64_t row_of(int nd, int64_t y, int64_t x, int64_t z)
+{
+  return (nd == 3 ? (y + HALO) * ROWS3 : 0) + z + x + 2 * HALO;
+}
 
-/* Of a row: which of so many lines have one of the tile's nz nodes in it, where the first line's node has number z; by bits. */
+/* Of a row: which of so many lines have one of the tile's nz nodes in it, where the first line's node has number z; by
+   bits. */
 MOHO_FORMULA uint64_t lines_in(int64_t lines, int64_t nz, int64_t z)
 {
   const int64_t first = z - nz + 1 > 0 ? z - nz + 1 : 0, end = z + 1 < lines ? z + 1 : lines;
@@ -43,7 +48,10 @@ MOHO_FORMULA uint64_t lines_in(int64_t lines, int64_t nz, int64_t z)
 }
 
 /* Node i of the room along an axis: its number in the grid. */
-static inline int64_t in_grid(const room *r, int axis, int64_t i) { return r->back[axis] ? r->lo[axis] + r->n[axis] - 1 - i : r->lo[axis] + i; }
+static inline int64_t in_grid(const room *r, int axis, int64_t i)
+{
+  return r->back[axis] ? r->lo[axis] + r->n[axis] - 1 - i : r->lo[axis] + i;
+}
 
 static void enter(room *r, const eik_position *p, int nd, int64_t sweep, const int64_t tile[3])
 {
@@ -59,13 +67,15 @@ static void enter(room *r, const eik_position *p, int nd, int64_t sweep, const i
   }
 }
 
-/* LANES lines of the tile from line x on, with the nodes before and after them. Where the room's row has no node of a line it gets what
-   lies beside the line in memory: there are always two lines more. */
+/* LANES lines of the tile from line x on, with the nodes before and after them. Where the room's row has no node of a
+   line it gets what lies beside the line in memory: there are always two lines more. */
 MOHO_FORMULA void bring_lines(room *r, int nd, int second, int64_t y, int64_t x)
 {
   const eik_position *p = r->p;
-  const int64_t down = nd == 3 ? WIDE3 : WIDE2, rows = r->n[2] + 2 * HALO + LANES - 1, lines = r->n[1] - x < LANES ? r->n[1] - x : LANES;
-  const bool inner = y >= 0 && y < r->n[0], known = inner || second;      /* stencils beside the tile matter to the second stage only */
+  const int64_t down = nd == 3 ? WIDE3 : WIDE2, rows = r->n[2] + 2 * HALO + LANES - 1,
+                lines = r->n[1] - x < LANES ? r->n[1] - x : LANES;
+  /* stencils beside the tile matter to the second stage only */
+  const bool inner = y >= 0 && y < r->n[0], known = inner || second;
   for (int64_t first = 0; first < rows; first += LANES) {
     eik_num tau[LANES];
     eik_flags stencil[LANES] = { { 0 } };
@@ -73,7 +83,8 @@ MOHO_FORMULA void bring_lines(room *r, int nd, int second, int64_t y, int64_t x)
     for (int l = 0; l < LANES; l++) {
       /* of the nodes from z on, turned if the axis is */
       const int64_t z = first - HALO - l, line = x + l < r->n[1] ? x + l : x;
-      const int64_t from = in_grid(r, 0, y) * p->step[0] + in_grid(r, 1, line) * p->step[1] + in_grid(r, 2, r->back[2] ? z + LANES - 1 : z);
+      const int64_t from = in_grid(r, 0, y) * p->step[0] + in_grid(r, 1, line) * p->step[1] +
+                           in_grid(r, 2, r->back[2] ? z + LANES - 1 : z);
       tau[l] = eik_get(p->tau + from);
       if (known) stencil[l] = eik_get_flags(p->stencil + from);
     }
@@ -88,7 +99,8 @@ MOHO_FORMULA void bring_lines(room *r, int nd, int second, int64_t y, int64_t x)
       eik_put(r->tau + to + k * down, tau[l]);
       if (known) eik_put_flags(r->stencil + to + k * down, stencil[l]);
       if (!inner) continue;
-      r->todo[row_of(nd, y, x, z)] |= (eik_mask(eik_match(r->stencil + to + k * down, TODO, TODO)) & lines_in(lines, r->n[2], z)) << (x + HALO);
+      r->todo[row_of(nd, y, x, z)] |=
+        (eik_mask(eik_match(r->stencil + to + k * down, TODO, TODO)) & lines_in(lines, r->n[2], z)) << (x + HALO);
     }
   }
 }
@@ -97,7 +109,8 @@ MOHO_FORMULA void bring_lines(room *r, int nd, int second, int64_t y, int64_t x)
 MOHO_FORMULA void bring_line(room *r, int nd, int second, int64_t y, int64_t x)
 {
   const eik_position *p = r->p;
-  const int64_t from = in_grid(r, 0, y) * p->step[0] + in_grid(r, 1, x) * p->step[1] + in_grid(r, 2, 0), to = r->back[2] ? -1 : 1;
+  const int64_t from = in_grid(r, 0, y) * p->step[0] + in_grid(r, 1, x) * p->step[1] + in_grid(r, 2, 0),
+                to = r->back[2] ? -1 : 1;
   const int64_t first = place(nd, y, x, 0), down = nd == 3 ? WIDE3 : WIDE2;
   for (int64_t z = 0; z < r->n[2]; z++) r->tau[first + z * down] = p->tau[from + z * to];
   for (int64_t z = 0; second && z < r->n[2]; z++) r->stencil[first + z * down] = p->stencil[from + z * to];
@@ -126,7 +139,8 @@ MOHO_FORMULA void leave_lines(const room *r, int nd, int64_t y)
   const eik_position *p = r->p;
   const int64_t to = r->back[2] ? -1 : 1, down = nd == 3 ? WIDE3 : WIDE2;
   for (int64_t x = 0; x < r->n[1]; x++) {
-    const int64_t at = in_grid(r, 0, y) * p->step[0] + in_grid(r, 1, x) * p->step[1] + in_grid(r, 2, 0), first = place(nd, y, x, 0);
+    const int64_t at = in_grid(r, 0, y) * p->step[0] + in_grid(r, 1, x) * p->step[1] + in_grid(r, 2, 0),
+                  first = place(nd, y, x, 0);
     const uint64_t *todo = r->todo + row_of(nd, y, x, 0);
     double *tau = p->tau + at;
     uint16_t *stencil = p->stencil + at;
@@ -136,7 +150,8 @@ MOHO_FORMULA void leave_lines(const room *r, int nd, int64_t y)
   }
 }
 
-/* Tells the nodes around the tile that are to be computed: bits as of a sweep, in the room's directions, and whether the tile itself has such. */
+/* Tells the nodes around the tile that are to be computed: bits as of a sweep, in the room's directions, and whether
+   the tile itself has such. */
 MOHO_FORMULA int tell(const room *r, int nd, int64_t y)
 {
   const eik_position *p = r->p;
@@ -191,7 +206,8 @@ static bool waits(room *r, int nd, int second, int64_t sweep, int64_t y)
       many v = *(const many *)(line + z);
       now |= v & TODO & (many)(((v >> 1 ^ turned) & v & used) == 0), ever |= v & TODO;
     }
-    for (; z < r->n[2]; z++) now[0] |= (line[z] >> 1 ^ turned) & line[z] & used ? 0 : line[z] & TODO, ever[0] |= line[z] & TODO;
+    for (; z < r->n[2]; z++)
+      now[0] |= (line[z] >> 1 ^ turned) & line[z] & used ? 0 : line[z] & TODO, ever[0] |= line[z] & TODO;
   }
   memcpy(part, &now, sizeof now), memcpy(part + 4, &ever, sizeof ever);
   if (part[0] | part[1] | part[2] | part[3]) return true;
@@ -199,9 +215,11 @@ static bool waits(room *r, int nd, int second, int64_t sweep, int64_t y)
   return false;
 }
 
-/* Nodes have new times, first stage. Only neighbours for which E towards them is above 0 can come earlier by that: for others a time
-   with E >= 0 is not below what they have. todo: the row's, to: along each axis its step to the neighbour's row and to its bit. */
-MOHO_FORMULA void mark_later(const room *r, int nd, eik_is changed, const eik_node *at, const double *t, uint64_t *todo, int64_t bit)
+/* Nodes have new times, first stage. Only neighbours for which E towards them is above 0 can come earlier by that: for
+   others a time with E >= 0 is not below what they have. todo: the row's, to: along each axis its step to the
+   neighbour's row and to its bit. */
+MOHO_FORMULA void mark_later(const room *r, int nd, eik_is changed, const eik_node *at, const double *t, uint64_t *todo,
+                             int64_t bit)
 {
   const eik_num own = eik_get(t);
   const double *h = r->p->r->g.d;
@@ -233,7 +251,8 @@ MOHO_FORMULA void mark_children(const room *r, int nd, eik_is changed, const uin
 /* LANES lines of a plane, being swept. */
 typedef struct strip {
   eik_node at;
-  eik_num across, slot, most;           /* square of the distance but for z; the lanes' numbers; the largest relative change */
+  /* square of the distance but for z; the lanes' numbers; the largest relative change */
+  eik_num across, slot, most;
   const double *slow2;                  /* of the first lane's node 0                        */
   int64_t y, x;                         /* of the first lane                                 */
   int64_t lines, apart;                 /* lanes of the tile; to the next line's slow2       */
@@ -318,7 +337,8 @@ MOHO_FORMULA void sweep_plane(room *r, int nd, int second, int64_t sweep, int64_
   }
 }
 
-MOHO_FORMULA int sweep_tile(const eik_position *p, int nd, int second, int64_t sweep, const int64_t tile[3], double *change)
+MOHO_FORMULA int sweep_tile(const eik_position *p, int nd, int second, int64_t sweep, const int64_t tile[3],
+                            double *change)
 {
   const double tol = second ? p->r->tol : eik_rough(p->r->tol);
   const int64_t reach = nd == 3 ? HALO : 0;
@@ -334,7 +354,8 @@ MOHO_FORMULA int sweep_tile(const eik_position *p, int nd, int second, int64_t s
 
 static int sweep(const eik_position *p, int second, int64_t number, const int64_t tile[3], double *change)
 {
-  if (p->r->g.nd == 2) return second ? sweep_tile(p, 2, 1, number, tile, change) : sweep_tile(p, 2, 0, number, tile, change);
+  if (p->r->g.nd == 2)
+    return second ? sweep_tile(p, 2, 1, number, tile, change) : sweep_tile(p, 2, 0, number, tile, change);
   return second ? sweep_tile(p, 3, 1, number, tile, change) : sweep_tile(p, 3, 0, number, tile, change);
 }
 
@@ -342,7 +363,8 @@ static int sweep(const eik_position *p, int second, int64_t number, const int64_
 
 MOHO_FORMULA void choose_row(const eik_position *p, int nd, int64_t y, int64_t x)
 {
-  const double *h = p->r->g.d, *t = p->tau + y * p->step[0] + x * p->step[1], *slow2 = p->r->slow2 + y * p->estep[0] + x * p->estep[1];
+  const double *h = p->r->g.d, *t = p->tau + y * p->step[0] + x * p->step[1],
+               *slow2 = p->r->slow2 + y * p->estep[0] + x * p->estep[1];
   uint16_t *stencil = p->stencil + y * p->step[0] + x * p->step[1];
   eik_node at;
   at.x[0] = eik_all(nd == 3 ? (double)y * h[0] + p->shift[0] : 0), at.x[1] = eik_all((double)x * h[1] + p->shift[1]);

@@ -1,13 +1,14 @@
 /* What one node's time follows from: the upwind equation, solved for tau.
 
-   With T = s0 r tau, x the node's coordinate relative to the source and sigma = 1 (-1) for the neighbour towards lower (higher)
-   indices, the derivative towards a neighbour, times sigma r / s0, is
+   With T = s0 r tau, x the node's coordinate relative to the source and sigma = 1 (-1) for the neighbour towards lower
+   (higher) indices, the derivative towards a neighbour, times sigma r / s0, is
 
      first order    E = (sigma x + q) tau - q tau1,               q = r^2 / h
      second order   E = (sigma x + 3/2 q) tau - q (2 tau1 - tau2 / 2)
 
-   that is E = a tau - b, and the equation is: sum of E^2 over the axes = f = (s / s0)^2 r^2, with all E >= 0, as time comes from the
-   neighbour. No root is needed for r. Axes for which E would be negative are left out: T does not vary along them. */
+   that is E = a tau - b, and the equation is: sum of E^2 over the axes = f = (s / s0)^2 r^2, with all E >= 0, as time
+   comes from the neighbour. No root is needed for r. Axes for which E would be negative are left out: T does not vary
+   along them. */
 #ifndef MOHO_EIKONAL_FORMULA_H
 #define MOHO_EIKONAL_FORMULA_H
 
@@ -36,9 +37,9 @@ MOHO_FORMULA eik_num eik_less(eik_num a, eik_num b) { return eik_choose(eik_belo
 MOHO_FORMULA eik_num eik_more(eik_num a, eik_num b) { return eik_choose(eik_below(a, b), b, a); }
 MOHO_FORMULA eik_num eik_square(eik_num v) { return v * v; }
 
-/* The equation; false when no tau has all E >= 0: not a number when there is no root, which is not above anything. Axes that are out of
-   use have a = b = 0. Written with the cross products, so that nothing cancels, and without a choice, so that the whole is one chain
-   of arithmetic; 1 / aa is ready before the root is. */
+/* The equation; false when no tau has all E >= 0: not a number when there is no root, which is not above anything. Axes
+   that are out of use have a = b = 0. Written with the cross products, so that nothing cancels, and without a choice,
+   so that the whole is one chain of arithmetic; 1 / aa is ready before the root is. */
 MOHO_FORMULA eik_is eik_solve(int nd, const eik_num *a, const eik_num *b, eik_num f, eik_num *tau)
 {
   eik_num aa = eik_all(0), ab = aa, cross = aa;
@@ -80,9 +81,10 @@ MOHO_FORMULA eik_is eik_either(int nd, const eik_is *is)
 }
 
 #ifndef EIK_LANES
-/* Leaves out, before any equation is solved, axes that eik_solve_part would leave out: threads that solve side by side then mostly need one
-   solution, whatever they leave out. E of the axis with the largest b / a is below 0 in the solution if the squares of the others' E, where its
-   own is 0, add up to more than f. The margin is far above rounding: what is close is left to the solution itself. */
+/* Leaves out, before any equation is solved, axes that eik_solve_part would leave out: threads that solve side by side
+   then mostly need one solution, whatever they leave out. E of the axis with the largest b / a is below 0 in the
+   solution if the squares of the others' E, where its own is 0, add up to more than f. The margin is far above
+   rounding: what is close is left to the solution itself. */
 MOHO_FORMULA void eik_drop_late(int nd, int *use, double *a, double *b, double f)
 {
   double late[3], apart[3][3];          /* f a^2 with the margin; squares of E a of one axis where another's E is 0 */
@@ -115,8 +117,9 @@ MOHO_FORMULA void eik_drop_late(int nd, int *use, double *a, double *b, double f
 }
 #endif
 
-/* The earliest time on the axes in use or a part of them, which are left in `use`; EIK_UNSET when there is none. E is negative first for
-   the axis whose b / a is largest: as long as there is no time with all E >= 0, that one is left out. Sets its a and b to 0. */
+/* The earliest time on the axes in use or a part of them, which are left in `use`; EIK_UNSET when there is none. E is
+   negative first for the axis whose b / a is largest: as long as there is no time with all E >= 0, that one is left
+   out. Sets its a and b to 0. */
 MOHO_FORMULA eik_num eik_solve_part(int nd, eik_is on, eik_is *use, eik_num *a, eik_num *b, eik_num f)
 {
   const eik_num zero = eik_all(0);
@@ -143,7 +146,8 @@ MOHO_FORMULA eik_num eik_solve_part(int nd, eik_is on, eik_is *use, eik_num *a, 
   return tau;
 }
 
-/* Whether time falls from one node towards the source to the next. x: the first's coordinate, positive away from the source. */
+/* Whether time falls from one node towards the source to the next. x: the first's coordinate, positive away from the
+   source. */
 MOHO_FORMULA eik_is eik_falls(eik_num r2, eik_num x, double h, eik_num near, eik_num far)
 {
   return eik_upto((r2 + 4 * h * (h - x)) * (far * far), (r2 + h * (h - 2 * x)) * (near * near));
@@ -160,11 +164,12 @@ MOHO_FORMULA eik_num eik_beside(int nd, const eik_is *beside, const eik_node *at
   return eik_choose(is, tau, eik_all(EIK_UNSET));
 }
 
-/* First order. on: where it is asked for, h, ih: steps and 1 / steps, t: the node's place in tau, s: steps to its neighbours. Gives the
-   stencil when `stencil` is set. Where an axis' neighbours are on both sides of the source they depend on each other: such a node may
-   take tau to be constant along that axis, so that a constant velocity is exact at once. */
-MOHO_FORMULA eik_num eik_first(int nd, eik_is on, const eik_node *at, const double *h, const double *ih, const double *t, const int64_t *s,
-                               eik_bits *stencil)
+/* First order. on: where it is asked for, h, ih: steps and 1 / steps, t: the node's place in tau, s: steps to its
+   neighbours. Gives the stencil when `stencil` is set. Where an axis' neighbours are on both sides of the source they
+   depend on each other: such a node may take tau to be constant along that axis, so that a constant velocity is exact
+   at once. */
+MOHO_FORMULA eik_num eik_first(int nd, eik_is on, const eik_node *at, const double *h, const double *ih,
+                               const double *t, const int64_t *s, eik_bits *stencil)
 {
   const eik_num zero = eik_all(0), unset = eik_all(EIK_UNSET);
   eik_num a[3], b[3], other = unset;
@@ -187,18 +192,20 @@ MOHO_FORMULA eik_num eik_first(int nd, eik_is on, const eik_node *at, const doub
   eik_bits bits = eik_if(eik_none(), 0);
   EIK_AXES
   for (int i = 3 - nd; i < 3; i++) {
-    eik_num x = eik_choose(higher[i], -at->x[i], at->x[i]), near = eik_toward(t, s[i], higher[i]), far = eik_toward(t, 2 * s[i], higher[i]);
-    bits = bits | eik_if(use[i], EIK_USED << (EIK_BITS * i)) | eik_if(use[i] & higher[i], EIK_HIGHER << (EIK_BITS * i)) |
+    eik_num x = eik_choose(higher[i], -at->x[i], at->x[i]), near = eik_toward(t, s[i], higher[i]),
+            far = eik_toward(t, 2 * s[i], higher[i]);
+    bits = bits | eik_if(use[i], EIK_USED << (EIK_BITS * i)) |
+           eik_if(use[i] & higher[i], EIK_HIGHER << (EIK_BITS * i)) |
            eik_if(use[i] & eik_falls(at->r2, x, h[i], near, far), EIK_SECOND << (EIK_BITS * i));
   }
   *stencil = bits;
   return tau;
 }
 
-/* Second order, on the node's stencil. Where second-order times do not fall from one node to the next, the stencil becomes one of
-   first order, for good: so there is no way back and forth. */
-MOHO_FORMULA eik_num eik_second(int nd, eik_is on, const eik_node *at, const double *h, const double *ih, const double *t, const int64_t *s,
-                                eik_bits *stencil)
+/* Second order, on the node's stencil. Where second-order times do not fall from one node to the next, the stencil
+   becomes one of first order, for good: so there is no way back and forth. */
+MOHO_FORMULA eik_num eik_second(int nd, eik_is on, const eik_node *at, const double *h, const double *ih,
+                                const double *t, const int64_t *s, eik_bits *stencil)
 {
   const eik_num zero = eik_all(0);
   const eik_bits bits = *stencil;
@@ -206,7 +213,8 @@ MOHO_FORMULA eik_num eik_second(int nd, eik_is on, const eik_node *at, const dou
   eik_is use[3];
   EIK_AXES
   for (int i = 3 - nd; i < 3; i++) {
-    eik_is higher = eik_has(bits, EIK_HIGHER << (EIK_BITS * i)), second = on & eik_has(bits, EIK_SECOND << (EIK_BITS * i));
+    eik_is higher = eik_has(bits, EIK_HIGHER << (EIK_BITS * i)),
+           second = on & eik_has(bits, EIK_SECOND << (EIK_BITS * i));
     eik_num x = eik_choose(higher, -at->x[i], at->x[i]), q = at->r2 * ih[i];
     eik_num near = eik_toward(t, s[i], higher), far = eik_toward(t, 2 * s[i], higher);
     eik_is falls = eik_falls(at->r2, x, h[i], near, far), two = second & falls;

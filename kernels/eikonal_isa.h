@@ -1,6 +1,7 @@
-/* The numbers that the eikonal formulas are written in, LANES nodes side by side, for one instruction set: EIK_AVX512, EIK_AVX2, or
-   neither for what the compiler makes of its vector types anywhere. Nothing is contracted into fused multiply-adds, roots and
-   quotients are rounded as everywhere: so all sets give the same bits, those of eikonal_scalar.h. */
+/* The numbers that the eikonal formulas are written in, LANES nodes side by side, for one instruction set: EIK_AVX512,
+   EIK_AVX2, or neither for what the compiler makes of its vector types anywhere. Nothing is contracted into fused
+   multiply-adds, roots and quotients are rounded as everywhere: so all sets give the same bits, those of
+   eikonal_scalar.h. */
 #ifndef MOHO_EIKONAL_ISA_H
 #define MOHO_EIKONAL_ISA_H
 
@@ -44,9 +45,15 @@ MOHO_FORMULA eik_is eik_lanes(unsigned mask) { return (eik_is)mask; }
 MOHO_FORMULA eik_is eik_not(eik_is is) { return (eik_is)~is; }
 MOHO_FORMULA eik_is eik_below(eik_num a, eik_num b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LT_OQ); }
 MOHO_FORMULA eik_is eik_upto(eik_num a, eik_num b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LE_OQ); }
-MOHO_FORMULA eik_num eik_choose(eik_is is, eik_num yes, eik_num no) { return (eik_num)_mm512_mask_blend_pd(is, (__m512d)no, (__m512d)yes); }
+MOHO_FORMULA eik_num eik_choose(eik_is is, eik_num yes, eik_num no)
+{
+  return (eik_num)_mm512_mask_blend_pd(is, (__m512d)no, (__m512d)yes);
+}
 MOHO_FORMULA eik_num eik_root(eik_num a) { return (eik_num)_mm512_sqrt_pd((__m512d)a); }
-MOHO_FORMULA eik_is eik_has(eik_bits bits, int any) { return _mm512_test_epi64_mask((__m512i)bits, _mm512_set1_epi64(any)); }
+MOHO_FORMULA eik_is eik_has(eik_bits bits, int any)
+{
+  return _mm512_test_epi64_mask((__m512i)bits, _mm512_set1_epi64(any));
+}
 MOHO_FORMULA eik_bits eik_if(eik_is is, int bits) { return (eik_bits)_mm512_maskz_set1_epi64(is, bits); }
 #else
 typedef eik_bits eik_is;
@@ -65,7 +72,10 @@ MOHO_FORMULA eik_is eik_lanes(unsigned mask)
 #if defined EIK_AVX2
 MOHO_FORMULA unsigned eik_mask(eik_is is) { return (unsigned)_mm256_movemask_pd((__m256d)is); }
 MOHO_FORMULA bool eik_any(eik_is is) { return _mm256_movemask_pd((__m256d)is) != 0; }
-MOHO_FORMULA eik_num eik_choose(eik_is is, eik_num yes, eik_num no) { return (eik_num)_mm256_blendv_pd((__m256d)no, (__m256d)yes, (__m256d)is); }
+MOHO_FORMULA eik_num eik_choose(eik_is is, eik_num yes, eik_num no)
+{
+  return (eik_num)_mm256_blendv_pd((__m256d)no, (__m256d)yes, (__m256d)is);
+}
 MOHO_FORMULA eik_num eik_root(eik_num a) { return (eik_num)_mm256_sqrt_pd((__m256d)a); }
 #else
 MOHO_FORMULA unsigned eik_mask(eik_is is)
@@ -75,7 +85,10 @@ MOHO_FORMULA unsigned eik_mask(eik_is is)
   return mask;
 }
 MOHO_FORMULA bool eik_any(eik_is is) { return eik_mask(is) != 0; }
-MOHO_FORMULA eik_num eik_choose(eik_is is, eik_num yes, eik_num no) { return (eik_num)((is & (eik_is)yes) | (~is & (eik_is)no)); }
+MOHO_FORMULA eik_num eik_choose(eik_is is, eik_num yes, eik_num no)
+{
+  return (eik_num)((is & (eik_is)yes) | (~is & (eik_is)no));
+}
 MOHO_FORMULA eik_num eik_root(eik_num a)
 {
   for (int l = 0; l < LANES; l++) a[l] = sqrt(a[l]);
@@ -85,7 +98,10 @@ MOHO_FORMULA eik_num eik_root(eik_num a)
 #endif
 
 /* s places on in lanes with `up`, else back. */
-MOHO_FORMULA eik_num eik_toward(const double *p, int64_t s, eik_is up) { return eik_choose(up, eik_get(p + s), eik_get(p - s)); }
+MOHO_FORMULA eik_num eik_toward(const double *p, int64_t s, eik_is up)
+{
+  return eik_choose(up, eik_get(p + s), eik_get(p - s));
+}
 
 /* Every `step`-th number: lane by lane, which is much faster than the processors' gathers. */
 MOHO_FORMULA eik_num eik_spread(const double *p, int64_t step)
@@ -114,7 +130,8 @@ MOHO_FORMULA eik_bits eik_widen(const uint16_t *p)
 MOHO_FORMULA eik_is eik_match(const uint16_t *p, int bits, int want)
 {
 #if defined EIK_AVX512
-  return _mm_cmpeq_epi16_mask(_mm_and_si128(_mm_loadu_si128((const __m128i *)p), _mm_set1_epi16((short)bits)), _mm_set1_epi16((short)want));
+  return _mm_cmpeq_epi16_mask(_mm_and_si128(_mm_loadu_si128((const __m128i *)p), _mm_set1_epi16((short)bits)),
+                              _mm_set1_epi16((short)want));
 #else
   return (eik_widen(p) & bits) == want;
 #endif

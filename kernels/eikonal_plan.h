@@ -10,7 +10,8 @@ enum {
   TODO = 1 << 15,                       /* it is to be computed                              */
 };
 
-/* Nodes of a tile: multiples of what windows are made of. Long lines, as those side by side begin one node after another. */
+/* Nodes of a tile: multiples of what windows are made of. Long lines, as those side by side begin one node after
+   another. */
 enum { X2 = 32, Z2 = 32, Y3 = 8, X3 = 8, Z3 = 64 };
 
 typedef struct eik_isa eik_isa;
@@ -22,7 +23,8 @@ typedef struct eik_position {
   eik_tiles tiles, units;
   int64_t from[3], to[3];               /* nodes of the window that is being settled         */
   int64_t step[3], estep[3];            /* of tau, and of arrays without halo                */
-  double shift[3], ih[3], scale, least;        /* first coordinate relative to the source; 1 / step; 1 / s0^2; lower bound of tau */
+  /* first coordinate relative to the source; 1 / step; 1 / s0^2; lower bound of tau */
+  double shift[3], ih[3], scale, least;
   double *tau;                          /* of node (0, 0, 0)                                 */
   uint16_t *stencil;                    /* as tau, with GIVEN and TODO                       */
   uint8_t *dirty;                       /* of each tile: to be swept                         */
@@ -41,8 +43,8 @@ static inline void eik_mark(uint16_t *p)
 }
 
 struct eik_isa {
-  /* Sweeps what the window has of a tile; bit 2 i (2 i + 1): the neighbour towards lower (higher) indices along axis i has nodes that are to
-     be computed now; bit 6: the tile still has. change: the largest relative change so far. */
+  /* Sweeps what the window has of a tile; bit 2 i (2 i + 1): the neighbour towards lower (higher) indices along axis i
+     has nodes that are to be computed now; bit 6: the tile still has. change: the largest relative change so far. */
   int (*sweep)(const eik_position *p, int second, int64_t sweep, const int64_t tile[3], double *change);
   /* What the nodes of a row along z depend on, from the first stage's times: all are to be computed. */
   void (*choose)(const eik_position *p, int64_t y, int64_t x);

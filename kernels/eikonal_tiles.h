@@ -33,14 +33,16 @@ static inline eik_tiles eik_cut(const moho_eikonal_grid *g, const int64_t size[3
 /* Tiles of the size that windows are made of. */
 static inline eik_tiles eik_units(const moho_eikonal_grid *g)
 {
-  const int64_t flat[3] = { 1, MOHO_EIKONAL_X2, MOHO_EIKONAL_Z2 }, deep[3] = { MOHO_EIKONAL_Y3, MOHO_EIKONAL_X3, MOHO_EIKONAL_Z3 };
+  const int64_t flat[3] = { 1, MOHO_EIKONAL_X2, MOHO_EIKONAL_Z2 },
+                deep[3] = { MOHO_EIKONAL_Y3, MOHO_EIKONAL_X3, MOHO_EIKONAL_Z3 };
   return eik_cut(g, g->nd == 3 ? deep : flat);
 }
 
-/* A stage settles windows around the position one after another: the units that the nodes within `reach` of those given lie in. The first has
-   what sees the given nodes, the last all. Nodes that wait for each other across the source are settled in a small window before the
-   rest of the grid hears of it. In the second stage there are such nodes at any distance, the weaker the farther, so its windows
-   grow by factors of 2: none passes on what a smaller one could settle. */
+/* A stage settles windows around the position one after another: the units that the nodes within `reach` of those given
+   lie in. The first has what sees the given nodes, the last all. Nodes that wait for each other across the source are
+   settled in a small window before the rest of the grid hears of it. In the second stage there are such nodes at any
+   distance, the weaker the farther, so its windows grow by factors of 2: none passes on what a smaller one could
+   settle. */
 MOHO_FORMULA int64_t eik_reach(int second, int level)
 {
   return second ? (int64_t)EIK_REACH << level : level ? (int64_t)1 << 40 : (int64_t)EIK_REACH;
@@ -49,12 +51,14 @@ MOHO_FORMULA int64_t eik_reach(int second, int level)
 static inline int eik_levels(const moho_eikonal_grid *g, int second)
 {
   int n = 1;
-  while (eik_reach(second, n - 1) < g->n[0] || eik_reach(second, n - 1) < g->n[1] || eik_reach(second, n - 1) < g->n[2]) n++;
+  while (eik_reach(second, n - 1) < g->n[0] || eik_reach(second, n - 1) < g->n[1] || eik_reach(second, n - 1) < g->n[2])
+    n++;
   return n;
 }
 
 /* First and last of a window's units. */
-MOHO_FORMULA void eik_window(const moho_eikonal_grid *g, const eik_tiles *t, const moho_eikonal_source *s, int64_t reach, int64_t lo[3], int64_t hi[3])
+MOHO_FORMULA void eik_window(const moho_eikonal_grid *g, const eik_tiles *t, const moho_eikonal_source *s,
+                             int64_t reach, int64_t lo[3], int64_t hi[3])
 {
   for (int k = 0; k < 3; k++) {
     int64_t a = s->first[k] - reach, z = s->first[k] + s->count[k] - 1 + reach;
@@ -73,8 +77,8 @@ static inline int64_t eik_diagonals(const eik_tiles *t) { return t->count[0] + t
 /* Whether an axis is swept from high to low: all combinations take turns. */
 MOHO_FORMULA int eik_backward(int64_t sweep, int axis) { return (int)(sweep >> (2 - axis) & 1); }
 
-/* The second stage's first round of sweeps does each node in the one that goes as time does along the axes of its stencil: sides and
-   directions compared by their bits, all axes at once. */
+/* The second stage's first round of sweeps does each node in the one that goes as time does along the axes of its
+   stencil: sides and directions compared by their bits, all axes at once. */
 MOHO_FORMULA int eik_directions(int nd, int64_t sweep)
 {
   int backward = 0;
@@ -86,7 +90,8 @@ MOHO_FORMULA int eik_directions(int nd, int64_t sweep)
 #define EIK_TURNS(nd, sweep) ((sweep) >> (nd) ? 0 : EIK_USED * 0111)
 #define EIK_AGAINST(nd, stencil, sweep) (((stencil) >> 1 ^ eik_directions(nd, sweep)) & (stencil) & EIK_TURNS(nd, sweep))
 
-/* Tile number `i` of those with the first two coordinates free, on diagonal `d` of a sweep: its coordinates; false when there is none. */
+/* Tile number `i` of those with the first two coordinates free, on diagonal `d` of a sweep: its coordinates; false when
+   there is none. */
 MOHO_FORMULA int eik_tile_at(const eik_tiles *t, int64_t sweep, int64_t d, int64_t i, int64_t at[3])
 {
   at[0] = i / t->count[1], at[1] = i % t->count[1], at[2] = d - at[0] - at[1];

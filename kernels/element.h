@@ -1,6 +1,6 @@
 /* One element's formulas for every dtype, compiled by the C compiler and by nvcc alike: f32_add, c128_exp, i64_gt, ...
-   The types are complete here; the functions come from element_body.h, included once a type. Complex numbers are our own structs:
-   C's and C++'s are not the same type, and C's product checks for infinities at every step. */
+   The types are complete here; the functions come from element_body.h, included once a type. Complex numbers are our
+   own structs: C's and C++'s are not the same type, and C's product checks for infinities at every step. */
 #ifndef MOHO_ELEMENT_H
 #define MOHO_ELEMENT_H
 #include <math.h>
@@ -26,7 +26,10 @@ MOHO_FORMULA int64_t i64_integer(double x)
 /* ---- complex numbers in double: c64 is computed here and rounded once ------------------ */
 
 MOHO_FORMULA cdouble z_make(double re, double im) { cdouble z; z.re = re; z.im = im; return z; }
-MOHO_FORMULA cdouble z_mul(cdouble a, cdouble b) { return z_make(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re); }
+MOHO_FORMULA cdouble z_mul(cdouble a, cdouble b)
+{
+  return z_make(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);
+}
 
 /* Smith 1962: without overflow where the quotient has none. */
 MOHO_FORMULA cdouble z_div(cdouble a, cdouble b)

@@ -1,6 +1,7 @@
 /* The formulas of one element type: included by element.h once a type with
-   T the element, R its real part's type, ACC what its sums are kept in, NAME(f) the function's name, MATH(f) the real type's
-   function of math.h, OWN(f) the same where there is one of ours, COMPLEX 0 or 1, INTEGER 0 or 1, and for integers U, the unsigned type in which overflow wraps. */
+   T the element, R its real part's type, ACC what its sums are kept in, NAME(f) the function's name, MATH(f) the real
+   type's function of math.h, OWN(f) the same where there is one of ours, COMPLEX 0 or 1, INTEGER 0 or 1, and for
+   integers U, the unsigned type in which overflow wraps. */
 
 /* ---- making and converting ------------------------------------------------------------- */
 
@@ -40,7 +41,13 @@ MOHO_FORMULA int NAME(zero)(T a) { return a == 0; }
 #if COMPLEX
 MOHO_FORMULA T NAME(add)(T a, T b) { T r; r.re = a.re + b.re; r.im = a.im + b.im; return r; }
 MOHO_FORMULA T NAME(sub)(T a, T b) { T r; r.re = a.re - b.re; r.im = a.im - b.im; return r; }
-MOHO_FORMULA T NAME(mul)(T a, T b) { T r; r.re = a.re * b.re - a.im * b.im; r.im = a.re * b.im + a.im * b.re; return r; }
+MOHO_FORMULA T NAME(mul)(T a, T b)
+{
+  T r;
+  r.re = a.re * b.re - a.im * b.im;
+  r.im = a.re * b.im + a.im * b.re;
+  return r;
+}
 MOHO_FORMULA T NAME(div)(T a, T b) { return NAME(narrow)(z_div(NAME(wide)(a), NAME(wide)(b))); }
 MOHO_FORMULA T NAME(pow)(T a, T b) { return NAME(narrow)(z_pow(NAME(wide)(a), NAME(wide)(b))); }
 MOHO_FORMULA int NAME(eq)(T a, T b) { return a.re == b.re && a.im == b.im; }
@@ -146,7 +153,8 @@ MOHO_FORMULA T NAME(of_acc)(ACC a) { return (T)a; }
 MOHO_FORMULA double NAME(square)(T a) { return (double)a * (double)a; }
 MOHO_FORMULA double NAME(square_from)(T a, double m) { return ((double)a - m) * ((double)a - m); }
 MOHO_FORMULA double NAME(mean)(ACC a, double n) { return (double)a / n; }
-/* The better of two candidates for the place of the smallest or largest: not-a-numbers first, then the value, then the place. */
+/* The better of two candidates for the place of the smallest or largest: not-a-numbers first, then the value, then the
+   place. */
 MOHO_FORMULA int NAME(beats)(T a, int64_t ia, T b, int64_t ib, int largest)
 {
   if (ib < 0) return 1;
@@ -157,7 +165,8 @@ MOHO_FORMULA int NAME(beats)(T a, int64_t ia, T b, int64_t ib, int largest)
 }
 #endif
 
-/* What is known of one result after a piece of an axis: a sum, a sum of squares, a place or a count, an extreme element. */
+/* What is known of one result after a piece of an axis: a sum, a sum of squares, a place or a count, an extreme
+   element. */
 typedef struct NAME(part) { ACC v; double q; int64_t at; T t; } NAME(part);
 
 /* Adds the next piece. */
@@ -206,8 +215,8 @@ MOHO_FORMULA void NAME(part_store)(moho_reduce f, const NAME(part) *a, int64_t n
 /* ---- thresholds ---------------------------------------------------------------------------------- */
 
 #if !INTEGER
-/* The factor that takes a magnitude m to its proximal map: soft m - t, hard m (bound sqrt(2t)), half by Xu's closed form
-   (bound 54^(1/3) / 4 t^(2/3)); zero up to the bound. Not-a-number goes through. */
+/* The factor that takes a magnitude m to its proximal map: soft m - t, hard m (bound sqrt(2t)), half by Xu's closed
+   form (bound 54^(1/3) / 4 t^(2/3)); zero up to the bound. Not-a-number goes through. */
 MOHO_FORMULA R NAME(shrink)(moho_threshold f, R m, R t, R bound)
 {
   if (m <= bound) return 0;

@@ -240,6 +240,12 @@ static moho_status cpu_conv_apply(moho_conv *p, moho_lane *on, moho_dir dir, moh
 }
 
 const struct moho_fft_kernels moho_cpu_fft = {
-  .conv_new = cpu_conv_new, .conv_free = cpu_conv_free, .conv_work = cpu_conv_work, .conv_apply = cpu_conv_apply,
-  .fft_new = moho_cpu_fft_new, .fft_free = moho_cpu_fft_free, .fft_work = moho_cpu_fft_work, .fft_apply = moho_cpu_fft_apply,
+  .conv_new = cpu_conv_new,
+  .conv_free = cpu_conv_free,
+  .conv_work = cpu_conv_work,
+  .conv_apply = cpu_conv_apply,
+  .fft_new = moho_cpu_fft_new,
+  .fft_free = moho_cpu_fft_free,
+  .fft_work = moho_cpu_fft_work,
+  .fft_apply = moho_cpu_fft_apply,
 };

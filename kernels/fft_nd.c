@@ -59,8 +59,9 @@ static int team(int64_t units, int64_t cost)
 
 static size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
-/* A fast size from `least` on: FFTW's estimate takes 0.7 ns a sample for 2^a and 5 2^a, and half as much again for 3 2^a
-   and 15 2^a (single precision, 128 to 2048 samples); other products of 2, 3 and 5 take twice as much and more. From
+/* A fast size from `least` on: FFTW's estimate takes 0.7 ns a sample for 2^a and 5 2^a, and half as much again for 3
+   2^a and 15 2^a (single precision, 128 to 2048 samples); other products of 2, 3 and 5 take twice as much and more.
+   From
    4096 samples on the buffers leave the first cache. */
 static int64_t chirp_size(int64_t least)
 {

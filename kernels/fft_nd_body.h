@@ -93,8 +93,9 @@ static void NAME(store)(bool wide, REAL *row, int64_t ld, int64_t n, int64_t h, 
 /* ---- one row: what is in a, transformed; gives the buffer that the result is in ------------------------------ */
 
 /* Sizes with a large prime factor: the transform as a convolution with a chirp (Bluestein 1970),
-   c = exp(-i pi k^2 / n), X[k] = c[k] sum over j of (x[j] c[j]) conj(c[k - j]), through transforms of m samples, as many
-   as there are lags k - j. Backwards c and the spectrum of conj(c) are conjugated. Real rows have half of the bins. */
+   c = exp(-i pi k^2 / n), X[k] = c[k] sum over j of (x[j] c[j]) conj(c[k - j]), through transforms of m samples, as
+   many as there are lags k - j. Backwards c and the spectrum of conj(c) are conjugated. Real rows have half of the
+   bins. */
 static MOHO_WIDE void NAME(chirp)(const REAL *x, const REAL *c, REAL sign, int64_t n, REAL *y)
 {
 #pragma omp simd
@@ -132,8 +133,8 @@ static void NAME(half_out)(const rows *p, REAL *s)
   }
 }
 
-/* The adjoint of real input is the real part of the transform back. Even sizes and pairs take it from a half spectrum, in
-   which the first and the middle bin are real, and the others count twice. */
+/* The adjoint of real input is the real part of the transform back. Even sizes and pairs take it from a half spectrum,
+   in which the first and the middle bin are real, and the others count twice. */
 static void NAME(half_in)(const rows *p, REAL *a)
 {
   const int64_t n = p->pass.nfft, half = (n - 1) / 2;
@@ -245,7 +246,8 @@ static void NAME(pass)(const rows *p, bool adj, moho_scalar alpha, bool add, con
   const int64_t ld = (int64_t)(2 * p->row / sizeof *x);
   const int64_t len = adj && !p->whole ? 2 * s->bins : wide_in ? 2 * s->nfft : s->nfft;
   const int64_t width = inner < p->width ? inner : p->width, groups = (inner + width - 1) / width;
-  const int64_t deep = inner == 1 && p->two ? 2 : 1, total = (s->outer + deep - 1) / deep * groups; /* outer rows together */
+  /* outer rows together */
+  const int64_t deep = inner == 1 && p->two ? 2 : 1, total = (s->outer + deep - 1) / deep * groups;
   const REAL re = (REAL)alpha.re, im = (REAL)alpha.im;
   int threads = team(total, s->outer * inner * s->nfft * 8);
   if (threads > p->slots) threads = p->slots;

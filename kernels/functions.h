@@ -1,6 +1,6 @@
-/* exp, log, sin and cos of f32, worked out in double without tables or branches, so that loops over them become vector instructions and
-   every device gives the same bits: reduction of the argument, then the series, then one rounding. Right to less than one unit in the
-   last place. Compile without contraction to fused multiply-adds. */
+/* exp, log, sin and cos of f32, worked out in double without tables or branches, so that loops over them become vector
+   instructions and every device gives the same bits: reduction of the argument, then the series, then one rounding.
+   Right to less than one unit in the last place. Compile without contraction to fused multiply-adds. */
 #ifndef MOHO_FUNCTIONS_H
 #define MOHO_FUNCTIONS_H
 #include <math.h>

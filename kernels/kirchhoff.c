@@ -6,8 +6,8 @@
 #include "isa.h"
 #include "kirchhoff_plan.h"
 
-/* In double all sets but AVX-512 have the same lanes and so the same order of sums: unless it is asked for, every machine gives
-   the same sums to the bit, for a sixth of the adjoint's speed. */
+/* In double all sets but AVX-512 have the same lanes and so the same order of sums: unless it is asked for, every
+   machine gives the same sums to the bit, for a sixth of the adjoint's speed. */
 static const kir_isa *choose_isa(moho_dtype t)
 {
 #ifdef __x86_64__
@@ -47,8 +47,8 @@ static void *copy(const void *p, size_t bytes)
   return q;
 }
 
-/* A limit's taper as floats step through it; noise is what they get wrong in the ratio. A sharp end is one step of many:
-   where it is doesn't matter to floats that are sure of it. */
+/* A limit's taper as floats step through it; noise is what they get wrong in the ratio. A sharp end is one step of
+   many: where it is doesn't matter to floats that are sure of it. */
 static kir_ramp ramp_of(const moho_kirchhoff *k, moho_kirchhoff_limit a, double noise)
 {
   const bool sharp = a.hard || !(a.max - a.min > a.max / 64);
@@ -266,8 +266,9 @@ static moho_status make_coarse(moho_ctx *c, moho_kirchhoff *k, const moho_kirchh
   k->table_bytes = coarse_bytes(k);
   k->own_amp = d->nodes.own_amp;
   if (moho_block_new(c, k->table_bytes, &k->memory))
-    return moho_fail_more(MOHO_ENOMEM, "coarse travel times of %" PRId64 " positions at %" PRId64 " nodes take %.1f MiB",
-                          k->nside, k->nnode, (double)k->table_bytes / (1 << 20));
+    return moho_fail_more(MOHO_ENOMEM,
+                          "coarse travel times of %" PRId64 " positions at %" PRId64 " nodes take %.1f MiB", k->nside,
+                          k->nnode, (double)k->table_bytes / (1 << 20));
   const size_t all = nodes_bytes(k), one = all / (size_t)(1 + k->parts);
   k->slow = k->memory->p;
   for (int i = 0; i < k->parts; i++) k->leg[i] = (char *)k->memory->p + (size_t)(i + 1) * one;
@@ -365,7 +366,8 @@ static size_t share_bytes(const moho_kirchhoff *k)
 
 static size_t cpu_kirchhoff_work(const moho_kirchhoff *k, moho_dir dir)
 {
-  return image_bytes(k, dir) + (dir == MOHO_FWD ? share_bytes(k) : 0) + (size_t)k->slots * k->isa->work(k, dir, k->type == MOHO_F64);
+  return image_bytes(k, dir) + (dir == MOHO_FWD ? share_bytes(k) : 0) +
+         (size_t)k->slots * k->isa->work(k, dir, k->type == MOHO_F64);
 }
 
 static int team(const moho_kirchhoff *k)

@@ -23,15 +23,20 @@ typedef enum moho_kirchhoff_mode {
 
 /* Tables of all points; of coarse nodes, from which points are interpolated as they are needed; none, straight rays as
    they are needed. */
-typedef enum moho_kirchhoff_tables { MOHO_KIRCHHOFF_FULL, MOHO_KIRCHHOFF_COARSE, MOHO_KIRCHHOFF_NONE } moho_kirchhoff_tables;
+typedef enum moho_kirchhoff_tables {
+  MOHO_KIRCHHOFF_FULL,
+  MOHO_KIRCHHOFF_COARSE,
+  MOHO_KIRCHHOFF_NONE
+} moho_kirchhoff_tables;
 
-/* Where full tables of the sources are between applications: on the device, or in page-locked memory of the host, from which an
-   application copies those of its own. The receivers' are on the device. */
+/* Where full tables of the sources are between applications: on the device, or in page-locked memory of the host, from
+   which an application copies those of its own. The receivers' are on the device. */
 typedef enum moho_kirchhoff_keep { MOHO_KIRCHHOFF_ON_DEVICE, MOHO_KIRCHHOFF_ON_HOST } moho_kirchhoff_keep;
 
-/* Nodes are at every step-th point of each axis and at its last one; between them what tables hold is linear along each axis:
-   [number][node][side] of the operator's type, time over straight distance, then the numbers of legs (kirchhoff_weights.h)
-   without the amplitude of straight distances. Sides are sources, then receivers unless they share a table. */
+/* Nodes are at every step-th point of each axis and at its last one; between them what tables hold is linear along each
+   axis: [number][node][side] of the operator's type, time over straight distance, then the numbers of legs
+   (kirchhoff_weights.h) without the amplitude of straight distances. Sides are sources, then receivers unless they
+   share a table. */
 typedef struct moho_kirchhoff_nodes {
   int64_t step, n[3], size;             /* nodes along y, x, z; of all                            */
   bool own_amp;                         /* the legs have the user's amplitudes                    */
@@ -88,11 +93,12 @@ struct moho_kirchhoff_kernels {
   void (*free)(moho_kirchhoff *plan);
   size_t (*predict)(const moho_ctx *c, const moho_kirchhoff_desc *d);   /* table_bytes, before it is made */
   size_t (*table_bytes)(const moho_kirchhoff *plan);      /* of tables and what goes with them     */
-  size_t (*room_bytes)(const moho_kirchhoff *plan);       /* of the work memory, where rows made as they are needed share it; NULL: next to nothing */
+  /* of the work memory, where rows made as they are needed share it; NULL: next to nothing */
+  size_t (*room_bytes)(const moho_kirchhoff *plan);
   int64_t (*ld)(const moho_kirchhoff *plan);              /* elements of a padded row of data      */
   size_t (*work)(const moho_kirchhoff *plan, moho_dir dir);
-  /* Into the work memory, before the application that takes it: tables of sources that are on the host, as far as it begins with them.
-     NULL: the tables are where the kernels are. */
+  /* Into the work memory, before the application that takes it: tables of sources that are on the host, as far as it
+     begins with them. NULL: the tables are where the kernels are. */
   moho_status (*fetch)(const moho_kirchhoff *plan, moho_lane *on, moho_dir dir, void *work);
   /* y[trace, k] (+)= alpha s[trace, k - shift], rows `ldy` apart; nothing is written behind sample nt-1. */
   moho_status (*forward)(const moho_kirchhoff *plan, moho_lane *on, const void *m, double alpha, bool add,
@@ -106,7 +112,8 @@ struct moho_kirchhoff_kernels {
      w not 0. Takes the adjoint's work memory. */
   moho_status (*illumination)(const moho_kirchhoff *plan, moho_lane *on, const double *e, void *m, void *work);
   /* Of source (side 0) or receiver (side 1) i, into m (points), double, on the plan's context. */
-  moho_status (*look)(const moho_kirchhoff *plan, moho_lane *on, moho_kirchhoff_look what, int side, int64_t i, double *m);
+  moho_status (*look)(const moho_kirchhoff *plan, moho_lane *on, moho_kirchhoff_look what, int side, int64_t i,
+                      double *m);
   /* Whether the adjoint takes data as they are, and `rows` may be NULL then; NULL: never. */
   bool (*direct)(const moho_kirchhoff *plan);
 };

@@ -10,7 +10,8 @@ typedef struct adjoint_work {
   kir_geo *geo;
   kir_mesh *mesh;                       /* with coarse tables                             */
   uint8_t *lit;                         /* receivers that have weights in the tile        */
-  int32_t *low, *high;                  /* of each receiver over the tile's patches: first sample, behind the last one */
+  /* of each receiver over the tile's patches: first sample, behind the last one */
+  int32_t *low, *high;
   int32_t *sides;                       /* with coarse tables: the tile's sides with weights, and their lots */
   kir_lot *lots;
 } adjoint_work;
@@ -22,7 +23,8 @@ static adjoint_work adjoint_scratch(const moho_kirchhoff *k, char **work)
   w.mesh = (kir_mesh *)take(work, k->step ? KIR_TILE * sizeof *w.mesh : 0);
   w.r = k->stored ? k->rows : own_rows(k, KIR_TILE * k->nside, work);
   if (k->parts) w.lit = (uint8_t *)take(work, (size_t)k->nr);
-  w.low = (int32_t *)take(work, (size_t)k->nr * sizeof *w.low), w.high = (int32_t *)take(work, (size_t)k->nr * sizeof *w.high);
+  w.low = (int32_t *)take(work, (size_t)k->nr * sizeof *w.low),
+  w.high = (int32_t *)take(work, (size_t)k->nr * sizeof *w.high);
   const size_t sides = k->step && k->parts ? (size_t)k->nside : 0;
   w.sides = (int32_t *)take(work, sides * sizeof *w.sides);
   w.lots = (kir_lot *)take(work, most_lots(sides) * sizeof *w.lots);
@@ -212,7 +214,8 @@ EACH_PARTS(4)
 #define LINES(KIND) {[1] = LINE(KIND, 1), [2] = LINE(KIND, 2), [4] = LINE(KIND, 4)}
 static tile_part *const fast_part[2][5][4] = {LINES(part), LINES(whole)};
 
-/* How wide the windows of source s are over all receivers: 1, 2 or 4 vectors, 0 when some need care; ends: some leave the record. */
+/* How wide the windows of source s are over all receivers: 1, 2 or 4 vectors, 0 when some need care; ends: some leave
+   the record. */
 static int fast_width(const tile_sum *q, int64_t s, bool *ends)
 {
   const moho_kirchhoff *k = q->k;
@@ -229,8 +232,8 @@ static int fast_width(const tile_sum *q, int64_t s, bool *ends)
   return care ? 0 : most < L ? 1 : most < 2 * L ? 2 : most < 4 * L ? 4 : 0;
 }
 
-/* Of traces e .. e+n-1 of a source whose windows begin at `low` and end before `high`: those that need care at the ends of the record. In `some` those that
-   are beyond them in the whole tile are taken out. */
+/* Of traces e .. e+n-1 of a source whose windows begin at `low` and end before `high`: those that need care at the ends
+   of the record. In `some` those that are beyond them in the whole tile are taken out. */
 static inline unsigned at_ends(const tile_sum *q, int64_t low, int64_t high, int64_t e, int n, unsigned *some)
 {
   const moho_kirchhoff *k = q->k;
@@ -340,7 +343,10 @@ static void sum_runs(tile_sum *q, int64_t s, int width, bool ends)
     in.all &= in.some & ~care;
     for (int l = 0; l < n;) {
       const int now = !(in.some >> l & 1) ? NONE : care >> l & 1 ? CARE : in.all >> l & 1 ? ALL : SOME;
-      const unsigned alike = now == ALL ? in.all : now == CARE ? care : now == NONE ? ~in.some : in.some & ~in.all & ~care;
+      const unsigned alike = now == ALL    ? in.all
+                             : now == CARE ? care
+                             : now == NONE ? ~in.some
+                                           : in.some & ~in.all & ~care;
       const unsigned other = ~(alike >> l);
       if (now != kind) {
         if (kind != NONE) sum_traces(q, s, from, e + l, kind == ALL, kind == CARE ? 0 : width);
@@ -393,7 +399,8 @@ static void make_rows(const tile_sum *q)
       for (int j = 0; j < q->n; j++) fresh_rows(k, &w->geo[j], &w->mesh[j], q->patch + j, &all, &w->r, j * k->nside);
       continue;
     }
-    for (int j = 0; j < q->n; j++) lit |= by_vectors(k, q->patch + j) ? lit_sides(k, &w->geo[j], &w->mesh[j], &all) : every;
+    for (int j = 0; j < q->n; j++)
+      lit |= by_vectors(k, q->patch + j) ? lit_sides(k, &w->geo[j], &w->mesh[j], &all) : every;
     for (int l = 0; l < all.n; l++) {
       if (lit >> l & 1) w->sides[n++] = all.side[l];
       for (int j = 0; j < q->n; j++) w->r.lit[j * k->nside + all.side[l]] = 0;
@@ -401,7 +408,8 @@ static void make_rows(const tile_sum *q)
   }
   const int64_t lots = make_lots(w->sides, n, true, w->lots);
   for (int j = 0; j < q->n; j++)
-    for (int64_t i = 0; i < lots; i++) fresh_rows(k, &w->geo[j], &w->mesh[j], q->patch + j, &w->lots[i], &w->r, j * k->nside);
+    for (int64_t i = 0; i < lots; i++)
+      fresh_rows(k, &w->geo[j], &w->mesh[j], q->patch + j, &w->lots[i], &w->r, j * k->nside);
 }
 
 static void adjoint(const moho_kirchhoff *k, const float *d, double alpha, bool add, float *m, char *work, size_t slot,
@@ -416,8 +424,14 @@ static void adjoint(const moho_kirchhoff *k, const float *d, double alpha, bool 
 #pragma omp for schedule(dynamic, together)
     for (int64_t t = 0; t < k->ntile; t++) {
       if (moho_stop_now()) continue;
-      tile_sum q = {
-          .k = k, .d = d, .w = &w, .geo = w.geo, .r = w.r, .patch = k->tile[t], .n = k->tile[t + 1] - k->tile[t], .next = t + 1};
+      tile_sum q = { .k = k,
+                     .d = d,
+                     .w = &w,
+                     .geo = w.geo,
+                     .r = w.r,
+                     .patch = k->tile[t],
+                     .n = k->tile[t + 1] - k->tile[t],
+                     .next = t + 1 };
       q.row = k->stored ? q.patch * k->nside : 0;
       q.box = k->aperture ? &k->box[t] : NULL;
       for (int j = 0; j < q.n; j++) {

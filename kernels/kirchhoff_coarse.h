@@ -1,16 +1,18 @@
 /* Rows from coarse tables: time over straight distance at nodes, linear between them along each axis. Part of
    kirchhoff_body.h.
 
-   A patch has few nodes around it, the same for all sides, so a row is a sum over them: a node's value for the side times
-   its parts in the points. The values of a node for all sides lie side by side. */
+   A patch has few nodes around it, the same for all sides, so a row is a sum over them: a node's value for the side
+   times its parts in the points. The values of a node for all sides lie side by side. */
 
 static int64_t node_at(const moho_kirchhoff *k, int axis, int64_t j)
 {
   return j * k->step < k->n[axis] ? j * k->step : k->n[axis] - 1;
 }
 
-/* Parts of the nodes along one axis at the points q from `corner` on: hats over the nodes around points lo to hi. Gives how many. */
-static int hats(const moho_kirchhoff *k, int axis, int64_t corner, vf q, int64_t lo, int64_t hi, int64_t *first, vf w[L + 4])
+/* Parts of the nodes along one axis at the points q from `corner` on: hats over the nodes around points lo to hi. Gives
+   how many. */
+static int hats(const moho_kirchhoff *k, int axis, int64_t corner, vf q, int64_t lo, int64_t hi, int64_t *first,
+                vf w[L + 4])
 {
   const vf zero = {0};
   int64_t j = lo / k->step;
@@ -86,8 +88,8 @@ static inline vf amplitude_at(const moho_kirchhoff *k, vf scale, vf far)
 
 #include "kirchhoff_near.h"
 
-/* Rows of L sides are made together, a side a lane, point after point: neither the smallest time of a row nor the largest is then a sum over lanes. They are
-   transposed as they are stored. */
+/* Rows of L sides are made together, a side a lane, point after point: neither the smallest time of a row nor the
+   largest is then a sum over lanes. They are transposed as they are stored. */
 
 /* One number of a lot's sides. */
 static inline vf of_sides(const float *table, const kir_lot *s)
@@ -108,14 +110,16 @@ static inline vf place_of(const moho_kirchhoff *k, int axis, const kir_lot *s, d
 }
 
 /* A table at the patch's points; of four nodes, which most patches have, without a loop. */
-static inline __attribute__((always_inline)) void at_points(const kir_mesh *m, const float *table, const kir_lot *s, vf to[L])
+static inline __attribute__((always_inline)) void at_points(const kir_mesh *m, const float *table, const kir_lot *s,
+                                                            vf to[L])
 {
   if (m->n == 4) {
-    const vf a = of_sides(table + m->node[0], s), b = of_sides(table + m->node[1], s), c = of_sides(table + m->node[2], s),
-             d = of_sides(table + m->node[3], s);
+    const vf a = of_sides(table + m->node[0], s), b = of_sides(table + m->node[1], s),
+             c = of_sides(table + m->node[2], s), d = of_sides(table + m->node[3], s);
 #pragma GCC unroll 16
     for (int p = 0; p < L; p++)
-      to[p] = f_fma(f_all(m->w[3][p]), d, f_fma(f_all(m->w[2][p]), c, f_fma(f_all(m->w[1][p]), b, f_all(m->w[0][p]) * a)));
+      to[p] = f_fma(f_all(m->w[3][p]), d,
+                    f_fma(f_all(m->w[2][p]), c, f_fma(f_all(m->w[1][p]), b, f_all(m->w[0][p]) * a)));
     return;
   }
   vf v = of_sides(table + m->node[0], s);
@@ -130,10 +134,12 @@ static inline __attribute__((always_inline)) void store_rows(float *to, const ki
 {
   f_transpose(v);
 #pragma GCC unroll 16
-  for (int l = L - 1; l >= 0; l--) f_store(to + s->row[l] * L, v[l]); /* those behind the last go where that goes after them */
+  /* those behind the last go where that goes after them */
+  for (int l = L - 1; l >= 0; l--) f_store(to + s->row[l] * L, v[l]);
 }
 
-/* The nodes around patches [patch, end) come from far: they are asked for while the tile before is worked on, every `of`-th from `part` on at once. */
+/* The nodes around patches [patch, end) come from far: they are asked for while the tile before is worked on, every
+   `of`-th from `part` on at once. */
 static void ask_for_nodes(const moho_kirchhoff *k, int64_t patch, int64_t end, int64_t part, int64_t of)
 {
   const int64_t *from = k->corner[patch], *to = k->corner[end - 1];
@@ -144,9 +150,11 @@ static void ask_for_nodes(const moho_kirchhoff *k, int64_t patch, int64_t end, i
     lo[i] = k->nodes[i] > 1 ? from[i] / k->step : 0, n[i] = hi - lo[i] + 1;
   }
   for (int64_t i = part; i < n[0] * n[1] * n[2]; i += of) {
-    const int64_t node = ((lo[0] + i / n[2] / n[1]) * k->nodes[1] + lo[1] + i / n[2] % n[1]) * k->nodes[2] + lo[2] + i % n[2];
+    const int64_t node = ((lo[0] + i / n[2] / n[1]) * k->nodes[1] + lo[1] + i / n[2] % n[1]) * k->nodes[2] + lo[2] +
+                         i % n[2];
     for (int t = 0; t <= k->parts; t++)
-      for (int64_t side = 0; side < k->nside + 15; side += 16) __builtin_prefetch((const float *)(t ? k->leg[t - 1] : k->slow) + node * k->nside + side);
+      for (int64_t side = 0; side < k->nside + 15; side += 16)
+        __builtin_prefetch((const float *)(t ? k->leg[t - 1] : k->slow) + node * k->nside + side);
   }
 }
 
@@ -156,7 +164,8 @@ static inline unsigned near_sides(const moho_kirchhoff *k, const kir_geo *g, con
   unsigned near = every;
   if (k->own_amp) return 0;
   for (int i = 2; i >= (k->three ? 0 : 1) && near; i--) {
-    const float reach = (float)((double)(KIR_NEAR * k->step) * k->d[i] * (1 + 1e-5)), wide = (float)((double)(g->n[i] - 1) * k->d[i]);
+    const float reach = (float)((double)(KIR_NEAR * k->step) * k->d[i] * (1 + 1e-5)),
+                wide = (float)((double)(g->n[i] - 1) * k->d[i]);
     const vf at = place_of(k, i, s, g->box.lo[i]);
     near &= ~(f_less(at, f_all(-reach)) | f_less(f_all(wide + reach), at));
   }
@@ -166,7 +175,8 @@ static inline unsigned near_sides(const moho_kirchhoff *k, const kir_geo *g, con
 /* Sides whose legs have weight at some node of the patch, or may have some near their position. */
 static unsigned lit_sides(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, const kir_lot *s)
 {
-  /* the first number is 0 only where all are: the cosine of half an angle under its taper, if no ray comes straight from below */
+  /* the first number is 0 only where all are: the cosine of half an angle under its taper, if no ray comes straight
+     from below */
   const int parts = !k->own_amp && k->angle.on && k->angle.max < 3 ? 1 : k->parts;
   vf most = {0};
   for (int t = 0; t < parts; t++)
@@ -178,10 +188,12 @@ static unsigned lit_sides(const moho_kirchhoff *k, const kir_geo *g, const kir_m
 }
 
 /* The times of a lot at a patch whose points all have some that fit the usual unit; far: the straight distances. */
-static inline __attribute__((always_inline)) void coarse_times(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, const kir_lot *s,
-                                                               const kir_rows *r, int64_t at, vf far[L])
+static inline __attribute__((always_inline)) void coarse_times(const moho_kirchhoff *k, const kir_geo *g,
+                                                               const kir_mesh *m, const kir_lot *s, const kir_rows *r,
+                                                               int64_t at, vf far[L])
 {
-  const vf x = place_of(k, 1, s, g->box.lo[1]), z = place_of(k, 2, s, g->box.lo[2]), y = k->three ? place_of(k, 0, s, g->box.lo[0]) : x;
+  const vf x = place_of(k, 1, s, g->box.lo[1]), z = place_of(k, 2, s, g->box.lo[2]),
+           y = k->three ? place_of(k, 0, s, g->box.lo[0]) : x;
   const vf per = f_all(m->per), half = f_all(m->half);
   vf t[L], low, high;
   at_points(m, k->slow, s, t);
@@ -210,8 +222,9 @@ static inline __attribute__((always_inline)) void coarse_times(const moho_kirchh
 }
 
 /* The legs' weights of a lot, of which those of `lit` have some. */
-static inline __attribute__((always_inline)) void coarse_weights(const moho_kirchhoff *k, int parts, const kir_geo *g, const kir_mesh *m, int64_t patch,
-                                                                 const kir_lot *s, unsigned lit, const kir_rows *r, int64_t at, vf far[L])
+static inline __attribute__((always_inline)) void coarse_weights(const moho_kirchhoff *k, int parts, const kir_geo *g,
+                                                                 const kir_mesh *m, int64_t patch, const kir_lot *s,
+                                                                 unsigned lit, const kir_rows *r, int64_t at, vf far[L])
 {
   for (int l = 0; l < s->n; l++) r->lit[at + s->row[l]] = lit >> l & 1;
   if (!lit) {
@@ -235,7 +248,8 @@ static inline __attribute__((always_inline)) void coarse_weights(const moho_kirc
 }
 
 /* Rows at + s->row of a patch whose points all have times that fit the usual unit. */
-static void coarse_rows(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, const kir_lot *s, const kir_rows *r, int64_t at)
+static void coarse_rows(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, const kir_lot *s,
+                        const kir_rows *r, int64_t at)
 {
   vf far[L];
   const unsigned lit = k->parts ? lit_sides(k, g, m, s) : 0;

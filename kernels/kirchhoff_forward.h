@@ -75,8 +75,9 @@ static void sweep(tile_spread *q, const float *image, int64_t from, int64_t to)
 
 /* ---- groups of batches, for which rows are made -------------------------------------------- */
 
-/* Where tables are not kept: a group of batches goes through the image a slab of tiles at a time, whose rows are made once for all of them. There is room for
-   two slabs, so that threads that have nothing left to do in one go on to the next. */
+/* Where tables are not kept: a group of batches goes through the image a slab of tiles at a time, whose rows are made
+   once for all of them. There is room for two slabs, so that threads that have nothing left to do in one go on to the
+   next. */
 typedef struct forward_room {
   kir_rows r[2];                        /* [patch of the slab][side of the group]          */
   int64_t rows, group;                  /* of a slab; batches of a group                   */
@@ -150,7 +151,8 @@ static void make_tile(tile_spread *q, const forward_room *m, const float *image,
     else moho_kir_geo(k, p, w->geo);
     if (k->step) make_mesh(k, w->geo, p, w->mesh);
     if (k->step && tile + 1 < k->ntile) ask_for_nodes(k, k->tile[tile + 1], k->tile[tile + 2], p - patch, end - patch);
-    for (int64_t i = 0; i < m->turn->lots; i++) fresh_rows(k, w->geo, w->mesh, p, &m->lots[i], &w->r, (p - q->first) * q->sides);
+    for (int64_t i = 0; i < m->turn->lots; i++)
+      fresh_rows(k, w->geo, w->mesh, p, &m->lots[i], &w->r, (p - q->first) * q->sides);
   }
 }
 
@@ -169,9 +171,10 @@ typedef struct forward_to {
   float *y;
 } forward_to;
 
-/* Batches [first, last), by all threads of a team. Jobs come slab by slab, first the tiles whose rows are made, then the batches; each waits for earlier
-   jobs only. A batch meets the tiles in their order, whoever has it. */
-static void forward_group(const moho_kirchhoff *k, const float *image, forward_room *m, forward_work *w, const forward_to *to, int64_t first, int64_t last)
+/* Batches [first, last), by all threads of a team. Jobs come slab by slab, first the tiles whose rows are made, then
+   the batches; each waits for earlier jobs only. A batch meets the tiles in their order, whoever has it. */
+static void forward_group(const moho_kirchhoff *k, const float *image, forward_room *m, forward_work *w,
+                          const forward_to *to, int64_t first, int64_t last)
 {
   struct forward_turn *turn = m->turn;
   const int64_t batches = last - first, fit = m->rows / (KIR_TILE * turn->sides), some = fit > 0 ? fit : 1;

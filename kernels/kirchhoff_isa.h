@@ -105,7 +105,10 @@ static inline vf f_look(const float *t, vi i)
 #endif
 /* Floors, as integers. */
 #if defined KIR_AVX512
-static inline vi f_floor(vf a) { return (vi)_mm512_cvt_roundps_epi32((__m512)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+static inline vi f_floor(vf a)
+{
+  return (vi)_mm512_cvt_roundps_epi32((__m512)a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
 #else
 static inline vi f_floor(vf a)
 {

@@ -1,5 +1,5 @@
-/* Legs near their positions, with coarse tables: rays turn fast there, so slopes are central differences of the interpolated times, as with full tables those of
-   times. Part of kirchhoff_body.h; the same in double: near_leg. */
+/* Legs near their positions, with coarse tables: rays turn fast there, so slopes are central differences of the
+   interpolated times, as with full tables those of times. Part of kirchhoff_body.h; the same in double: near_leg. */
 
 /* Points one to either side along each axis, not beyond the image: where they are, and what nodes have in them. */
 typedef struct shifted {
@@ -9,7 +9,8 @@ typedef struct shifted {
 
 static int shift_axis(const moho_kirchhoff *k, const kir_geo *g, int axis, int64_t corner, int64_t *first, shifted *s)
 {
-  const int64_t last = corner + g->n[axis] - 1, lo = corner > 0 ? corner - 1 : 0, hi = last < k->n[axis] - 1 ? last + 1 : last;
+  const int64_t last = corner + g->n[axis] - 1, lo = corner > 0 ? corner - 1 : 0,
+                hi = last < k->n[axis] - 1 ? last + 1 : last;
   int n = 0;
   for (int by = 0; by < 3; by++) {
     const vf q = f_load(g->q[axis]) + f_all((float)(by - 1));
@@ -41,7 +42,8 @@ static void near_slopes(const moho_kirchhoff *k, const kir_geo *g, int64_t patch
   for (int y = 0; y < n[0]; y++)
     for (int x = 0; x < n[1]; x++)
       for (int z = 0; z < n[2]; z++) {
-        const float v = slow[(((first[0] + y) * k->nodes[1] + first[1] + x) * k->nodes[2] + first[2] + z) * k->nside + side];
+        const float v =
+          slow[(((first[0] + y) * k->nodes[1] + first[1] + x) * k->nodes[2] + first[2] + z) * k->nside + side];
         for (int up = 0; up < 2; up++) {
           if (k->three) tau[0][up] = part_of(tau[0][up], s[0].w[2 * up][y] * s[1].w[1][x] * s[2].w[1][z], v);
           tau[1][up] = part_of(tau[1][up], s[0].w[1][y] * s[1].w[2 * up][x] * s[2].w[1][z], v);
@@ -71,16 +73,18 @@ static vf angle_taper(const moho_kirchhoff *k, vf up)
 }
 
 /* In row `at`, which has them interpolated, the numbers of the legs of the points that are near. */
-static __attribute__((noinline)) void near_row(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, int64_t side, const kir_rows *r,
-                                               int64_t at)
+static __attribute__((noinline)) void near_row(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m,
+                                               int64_t patch, int64_t side, const kir_rows *r, int64_t at)
 {
   vf slope[3], c, s, n[3];
   near_slopes(k, g, patch, side, slope);
-  const vf zero = {0}, one = f_all(1), across = k->three ? f_sqrt(f_fma(slope[0], slope[0], slope[1] * slope[1])) : f_max(slope[1], -slope[1]);
+  const vf zero = { 0 }, one = f_all(1),
+           across = k->three ? f_sqrt(f_fma(slope[0], slope[0], slope[1] * slope[1])) : f_max(slope[1], -slope[1]);
   const vf length = f_sqrt(f_fma(across, across, slope[2] * slope[2]));
   unsigned ray = f_less(length, f_all(1e30f)), turned = f_less(zero, length), sideways = f_less(zero, across), near = 0;
   const vf up = f_choose(m_bits(turned), slope[2] / length, one), out = f_choose(m_bits(turned), across / length, zero);
-  const vf big = f_sqrt((one + f_max(up, -up)) * f_all(0.5f)), small = out / (f_all(2) * big), taper = angle_taper(k, up);
+  const vf big = f_sqrt((one + f_max(up, -up)) * f_all(0.5f)), small = out / (f_all(2) * big),
+           taper = angle_taper(k, up);
   const vm down = m_bits(f_less(up, zero));
   c = f_choose(down, small, big), s = f_choose(down, big, small);
   n[0] = k->dynamic ? taper * c : taper;
@@ -95,7 +99,8 @@ static __attribute__((noinline)) void near_row(const moho_kirchhoff *k, const ki
     for (int a = 0; a < 3; a++) away[a] = g->box.lo[a] + (double)g->q[a][l] * k->d[a] - k->pos[a][side];
     near |= (unsigned)kir_near(k->three, k->d, k->step, away) << l;
   }
-  const vf amp = amplitude_at(k, f_load(m->scale), distance_at(k, g, side, f_load(g->fy), f_load(g->fx), f_load(g->fz)));
+  const vf amp = amplitude_at(k, f_load(m->scale),
+                              distance_at(k, g, side, f_load(g->fy), f_load(g->fx), f_load(g->fz)));
   for (int i = 0; i < k->parts; i++) {
     float *w = (float *)r->w[i] + at * L;
     f_store(w, f_choose(m_bits(near), f_choose(m_bits(ray), n[i] * amp, zero), f_load(w)));

@@ -97,7 +97,8 @@ struct moho_kirchhoff {
   void *slow, *leg[3];                  /* float or double [node][side]: time over distance; numbers of legs */
   bool own_amp;                         /* those have the user's amplitudes                       */
   float *scale;                         /* sqrt(2/v) of dynamic weights, [patch][lane]            */
-  float angle_cos[KIR_STEPS], angle_step[KIR_STEPS]; /* a taper's steps: cosines of where they begin, weights from there */
+  /* a taper's steps: cosines of where they begin, weights from there */
+  float angle_cos[KIR_STEPS], angle_step[KIR_STEPS];
   kir_rows rows;
   size_t table_bytes;
   moho_block *memory;
@@ -134,7 +135,8 @@ typedef struct kir_mesh {
   float scale[KIR_LANES];               /* sqrt(2/v) of dynamic weights                           */
 } kir_mesh;
 
-/* Sides whose rows are made together, and where those go, from some first row on. Lanes behind the last have its numbers. */
+/* Sides whose rows are made together, and where those go, from some first row on. Lanes behind the last have its
+   numbers. */
 typedef struct kir_lot {
   int n;
   bool run;                             /* the sides follow one another                           */
@@ -150,7 +152,8 @@ typedef struct kir_isa {
   /* The row of (patch, side) into row `at` of `r`. */
   void (*row)(const moho_kirchhoff *k, const kir_geo *g, int64_t patch, int64_t side, const kir_rows *r, int64_t at);
   size_t (*work)(const moho_kirchhoff *k, moho_dir dir, bool wide);      /* bytes of a thread; wide: double */
-  size_t (*room)(const moho_kirchhoff *k, size_t *rows); /* of the float forward, bytes that threads share; those of rows  */
+  /* of the float forward, bytes that threads share; those of rows  */
+  size_t (*room)(const moho_kirchhoff *k, size_t *rows);
   void (*forward)(const moho_kirchhoff *k, const float *m, double alpha, bool add, int64_t shift, float *y, int64_t ldy,
                   float *image, char *room, char *work, size_t slot, int threads);
   void (*adjoint)(const moho_kirchhoff *k, const float *d, double alpha, bool add, float *m, char *work, size_t slot,

@@ -162,8 +162,8 @@ static inline bool by_vectors(const moho_kirchhoff *k, int64_t patch)
 /* Lots of n sides, at most: all but the last are at least half full. */
 static size_t most_lots(size_t n) { return n / (L / 2) + 1; }
 
-/* Lots of n sides in rising order, whose rows are those of all sides, or follow one another; gives how many. A lot ends where a run of sides does, unless
-   that is short: sides one by one take twice as long. */
+/* Lots of n sides in rising order, whose rows are those of all sides, or follow one another; gives how many. A lot ends
+   where a run of sides does, unless that is short: sides one by one take twice as long. */
 static int64_t make_lots(const int32_t *sides, int64_t n, bool all, kir_lot *lots)
 {
   int64_t made = 0;
@@ -191,7 +191,8 @@ static void sides_from(const moho_kirchhoff *k, int64_t first, kir_lot *s)
 }
 
 /* A lot's rows from row `at` on. */
-static void fresh_rows(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, const kir_lot *s, const kir_rows *r, int64_t at)
+static void fresh_rows(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, const kir_lot *s,
+                       const kir_rows *r, int64_t at)
 {
   if (by_vectors(k, patch)) {
     coarse_rows(k, g, m, patch, s, r, at);

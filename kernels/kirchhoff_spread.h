@@ -16,7 +16,8 @@ typedef struct forward_work {
   float *x;                             /* the model                                       */
   float *leg[3], *value; /* [point][lane]: the lanes' part of the legs' weights; the model under all weights */
   uint16_t *ok;                         /* [point]: usable lanes                           */
-  float *window, *y;                    /* [row][lane]; traces of a batch, L for each source: the room's, when rows are made */
+  /* [row][lane]; traces of a batch, L for each source: the room's, when rows are made */
+  float *window, *y;
   float *nowhere;                       /* a trace for what belongs to none                */
   int64_t ldy;
 } forward_work;
@@ -114,7 +115,8 @@ static void ask_for_rows(const tile_spread *q, int64_t patch, int64_t end, int p
     }
     if (part) continue;
     const int64_t ir = row + q->rec[0], is = row + q->src[0];
-    __builtin_prefetch(r->base + ir), __builtin_prefetch(r->height + ir), __builtin_prefetch(r->base + is), __builtin_prefetch(r->height + is);
+    __builtin_prefetch(r->base + ir), __builtin_prefetch(r->height + ir), __builtin_prefetch(r->base + is),
+      __builtin_prefetch(r->height + is);
   }
 }
 
@@ -321,8 +323,8 @@ static bool look_at_tile(tile_spread *q, int64_t tile)
   return some != 0;
 }
 
-/* The model under the apertures' weights for source `which`, for each point and lane: ALL when each trace sees all of the tile with weight 1; SOME: it is in
-   w->value, for the patches that q->live has. */
+/* The model under the apertures' weights for source `which`, for each point and lane: ALL when each trace sees all of
+   the tile with weight 1; SOME: it is in w->value, for the patches that q->live has. */
 static int weigh(tile_spread *q, int which)
 {
   const moho_kirchhoff *k = q->k;
@@ -347,7 +349,8 @@ static int weigh(tile_spread *q, int which)
   return q->nlive ? SOME : NONE;
 }
 
-/* The model under the legs' weights for source `which`, for each point and lane. own: in w->value it is under those of the apertures. */
+/* The model under the legs' weights for source `which`, for each point and lane. own: in w->value it is under those of
+   the apertures. */
 static void weigh_model(const tile_spread *q, int which, bool own)
 {
   const forward_work *w = q->w;

@@ -101,7 +101,8 @@ static void put_run(moho_kirchhoff *k, kir_batch **b, int64_t size, int64_t s, i
   *used += k->lanes;
 }
 
-/* Where sources have receivers of their own (rolling spreads) runs are cut at multiples of the lanes, so that neighbours have most in common. */
+/* Where sources have receivers of their own (rolling spreads) runs are cut at multiples of the lanes, so that
+   neighbours have most in common. */
 static moho_status plain_batches(moho_kirchhoff *k, bool blocks, int64_t all)
 {
   int64_t used = 0, *at = malloc((size_t)(k->ns + 1) * sizeof *at);

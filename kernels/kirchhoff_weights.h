@@ -16,8 +16,9 @@
 #include "moho_kernel.h"
 
 enum {
-  KIR_STEPS = 20,  /* of a taper                                             */
-  KIR_NEAR = 3     /* node spacings of coarse tables from a position within which rays turn too fast for what is linear between nodes */
+  KIR_STEPS = 20, /* of a taper                                             */
+  KIR_NEAR =
+    3 /* node spacings of coarse tables from a position within which rays turn too fast for what is linear between nodes */
 };
 
 /* Half a cosine in steps; the first two are 1, the last is 0. */
@@ -80,8 +81,8 @@ MOHO_FORMULA double kir_amplitude(bool three, double distance, double eps, doubl
   return sqrt(2 / v) / (three ? d : sqrt(d));
 }
 
-/* Coarse tables: whether a point, `away` from a position along y, x, z, is so near that its leg is made from central differences of the interpolated times, as
-   with full tables, instead of being interpolated. h: steps of the image. */
+/* Coarse tables: whether a point, `away` from a position along y, x, z, is so near that its leg is made from central
+   differences of the interpolated times, as with full tables, instead of being interpolated. h: steps of the image. */
 MOHO_FORMULA bool kir_near(bool three, const double h[3], int64_t step, const double away[3])
 {
   double square = 0;

@@ -1,5 +1,5 @@
-/* Random numbers as a function of (seed, index): Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011) and Box-Muller with its own
-   logarithm and sine in plain IEEE additions, products and quotients, so that every device gives the same bits.
+/* Random numbers as a function of (seed, index): Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011) and Box-Muller with
+   its own logarithm and sine in plain IEEE additions, products and quotients, so that every device gives the same bits.
    Compile without contraction to fused multiply-add. */
 #ifndef MOHO_RANDOM_H
 #define MOHO_RANDOM_H
@@ -27,8 +27,14 @@ MOHO_FORMULA uint64_t moho_random_bits(uint64_t seed, uint64_t i)
 }
 
 /* [0, 1), on a grid of 2^-53; f32 arrays take 24 bits so that rounding never gives 1. */
-MOHO_FORMULA double moho_random_uniform(uint64_t seed, uint64_t i) { return (double)(moho_random_bits(seed, i) >> 11) * 0x1p-53; }
-MOHO_FORMULA float moho_random_uniformf(uint64_t seed, uint64_t i) { return (float)(moho_random_bits(seed, i) >> 40) * 0x1p-24f; }
+MOHO_FORMULA double moho_random_uniform(uint64_t seed, uint64_t i)
+{
+  return (double)(moho_random_bits(seed, i) >> 11) * 0x1p-53;
+}
+MOHO_FORMULA float moho_random_uniformf(uint64_t seed, uint64_t i)
+{
+  return (float)(moho_random_bits(seed, i) >> 40) * 0x1p-24f;
+}
 
 /* Natural logarithm of x in (0, 1]: 2 atanh((m-1)/(m+1)) of the mantissa, plus the exponent. Right to about 1 ulp. */
 MOHO_FORMULA double moho_random_log(double x)

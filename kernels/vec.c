@@ -1,5 +1,5 @@
-/* Vector kernels of the CPU. Pointwise ones run over any split of the elements; reductions over fixed slots of elements in
-   double, added in order: the same bits on any number of threads. */
+/* Vector kernels of the CPU. Pointwise ones run over any split of the elements; reductions over fixed slots of elements
+   in double, added in order: the same bits on any number of threads. */
 /* Square roots and roundings are single instructions when nobody asks for errno. */
 #pragma GCC optimize("no-math-errno", "no-trapping-math")
 #include <omp.h>
@@ -41,8 +41,8 @@ enum {
   TILE = 512                            /* results of an axis reduction kept side by side, at most */
 };
 
-/* How many of them: the wider, the longer the pieces of memory that are read, but every thread needs some tiles. Each result is
-   computed alike whatever the width. */
+/* How many of them: the wider, the longer the pieces of memory that are read, but every thread needs some tiles. Each
+   result is computed alike whatever the width. */
 static int64_t tile_wide(int64_t size, int64_t pieces)
 {
   int64_t wide = TILE, most = moho_threads(0);
@@ -62,8 +62,8 @@ static bool past(const moho_nd *v, int nv)
   return moho_cpu_beyond_cache(bytes);
 }
 
-/* Elements lo .. hi-1 in parts that are worked out in the first cache. With wide vectors choosing from 2^24 elements took 7.2 ms in parts
-   of 1 KB, 9.9 in parts of 4. */
+/* Elements lo .. hi-1 in parts that are worked out in the first cache. With wide vectors choosing from 2^24 elements
+   took 7.2 ms in parts of 1 KB, 9.9 in parts of 4. */
 static void each_past(const moho_nd *v, int nv, pointwise f, const void *par, int64_t lo, int64_t hi)
 {
   enum { PART = 1024 };
@@ -206,7 +206,10 @@ static moho_nd with_numbers(const moho_nd *v, int nv, value room[MOHO_MAXOPERAND
   return w;
 }
 
-static moho_status missing(const char *what, moho_dtype t) { return moho_fail(MOHO_EINVAL, "%s of %s arrays", what, moho_dtype_name(t)); }
+static moho_status missing(const char *what, moho_dtype t)
+{
+  return moho_fail(MOHO_EINVAL, "%s of %s arrays", what, moho_dtype_name(t));
+}
 
 static moho_status cpu_fill(moho_lane *on, const moho_nd *v, moho_scalar a)
 {
@@ -222,7 +225,8 @@ static moho_status cpu_fill(moho_lane *on, const moho_nd *v, moho_scalar a)
 static bool turned(const moho_nd *v)
 {
   int64_t step = v->s[1][v->n - 1];
-  return v->size > SMALL && step != 1 && step != 0 && step != -1 && moho_cpu_axis.can_rearrange(v, (moho_scalar){ 1, 0 });
+  return v->size > SMALL && step != 1 && step != 0 && step != -1 &&
+         moho_cpu_axis.can_rearrange(v, (moho_scalar){ 1, 0 });
 }
 
 static moho_status cpu_copy(moho_lane *on, const moho_nd *v)
@@ -247,10 +251,20 @@ static moho_status cpu_axpby(moho_lane *on, const moho_nd *v, moho_scalar a, moh
 static moho_status cpu_binary(moho_lane *on, const moho_nd *v, moho_binary op)
 {
   static const pointwise f[MOHO_NBINARY][MOHO_NDTYPES] = {
-    [MOHO_ADD] = ALL(run_add), [MOHO_SUB] = ALL(run_sub), [MOHO_MUL] = ALL(run_mul), [MOHO_DIV] = FLOATING(run_div), [MOHO_POW] = ALL(run_pow),
-    [MOHO_MINIMUM] = REAL(run_minimum), [MOHO_MAXIMUM] = REAL(run_maximum), [MOHO_ATAN2] = REAL_FLOATING(run_atan2),
-    [MOHO_GT] = REAL(run_gt), [MOHO_LT] = REAL(run_lt), [MOHO_GE] = REAL(run_ge), [MOHO_LE] = REAL(run_le),
-    [MOHO_EQ] = ALL(run_eq), [MOHO_NE] = ALL(run_ne),
+    [MOHO_ADD] = ALL(run_add),
+    [MOHO_SUB] = ALL(run_sub),
+    [MOHO_MUL] = ALL(run_mul),
+    [MOHO_DIV] = FLOATING(run_div),
+    [MOHO_POW] = ALL(run_pow),
+    [MOHO_MINIMUM] = REAL(run_minimum),
+    [MOHO_MAXIMUM] = REAL(run_maximum),
+    [MOHO_ATAN2] = REAL_FLOATING(run_atan2),
+    [MOHO_GT] = REAL(run_gt),
+    [MOHO_LT] = REAL(run_lt),
+    [MOHO_GE] = REAL(run_ge),
+    [MOHO_LE] = REAL(run_le),
+    [MOHO_EQ] = ALL(run_eq),
+    [MOHO_NE] = ALL(run_ne),
   };
   value room[MOHO_MAXOPERAND];
   moho_nd w = with_numbers(v, 3, room);
@@ -263,11 +277,23 @@ static moho_status cpu_binary(moho_lane *on, const moho_nd *v, moho_binary op)
 static moho_status cpu_unary(moho_lane *on, const moho_nd *v, moho_unary op)
 {
   static const pointwise f[MOHO_NUNARY][MOHO_NDTYPES] = {
-    [MOHO_ABS] = ALL(run_abs), [MOHO_ARG] = FLOATING(run_arg), [MOHO_CONJ] = ALL(run_conj), [MOHO_SQRT] = FLOATING(run_sqrt),
-    [MOHO_EXP] = FLOATING(run_exp), [MOHO_LOG] = FLOATING(run_log), [MOHO_SIN] = FLOATING(run_sin), [MOHO_COS] = FLOATING(run_cos),
-    [MOHO_LOG10] = REAL_FLOATING(run_log10), [MOHO_TAN] = REAL_FLOATING(run_tan), [MOHO_ATAN] = REAL_FLOATING(run_atan),
-    [MOHO_TANH] = REAL_FLOATING(run_tanh), [MOHO_FLOOR] = REAL_FLOATING(run_floor), [MOHO_CEIL] = REAL_FLOATING(run_ceil),
-    [MOHO_ROUND] = REAL_FLOATING(run_round), [MOHO_SIGN] = REAL(run_sign), [MOHO_ISFINITE] = ALL(run_finite),
+    [MOHO_ABS] = ALL(run_abs),
+    [MOHO_ARG] = FLOATING(run_arg),
+    [MOHO_CONJ] = ALL(run_conj),
+    [MOHO_SQRT] = FLOATING(run_sqrt),
+    [MOHO_EXP] = FLOATING(run_exp),
+    [MOHO_LOG] = FLOATING(run_log),
+    [MOHO_SIN] = FLOATING(run_sin),
+    [MOHO_COS] = FLOATING(run_cos),
+    [MOHO_LOG10] = REAL_FLOATING(run_log10),
+    [MOHO_TAN] = REAL_FLOATING(run_tan),
+    [MOHO_ATAN] = REAL_FLOATING(run_atan),
+    [MOHO_TANH] = REAL_FLOATING(run_tanh),
+    [MOHO_FLOOR] = REAL_FLOATING(run_floor),
+    [MOHO_CEIL] = REAL_FLOATING(run_ceil),
+    [MOHO_ROUND] = REAL_FLOATING(run_round),
+    [MOHO_SIGN] = REAL(run_sign),
+    [MOHO_ISFINITE] = ALL(run_finite),
   };
   (void)on;
   if (!f[op][v->t[1]]) return missing("no such function", v->t[1]);
@@ -299,8 +325,9 @@ static moho_status cpu_where(moho_lane *on, const moho_nd *v)
 static moho_status cpu_reduce(moho_lane *on, const moho_nd *v, moho_reduce kind, moho_scalar *r)
 {
   static const reducer f[MOHO_NREDUCE][MOHO_NDTYPES] = {
-    [MOHO_SUM] = ALL(slot_sum), [MOHO_MIN] = REAL(slot_min), [MOHO_MAX] = REAL(slot_max), [MOHO_NRM2SQ] = ALL(slot_nrm2sq),
-    [MOHO_DOT] = ALL(slot_dot), [MOHO_NONFINITE] = ALL(slot_nonfinite), [MOHO_NONZERO] = ALL(slot_nonzero),
+    [MOHO_SUM] = ALL(slot_sum),         [MOHO_MIN] = REAL(slot_min), [MOHO_MAX] = REAL(slot_max),
+    [MOHO_NRM2SQ] = ALL(slot_nrm2sq),   [MOHO_DOT] = ALL(slot_dot),  [MOHO_NONFINITE] = ALL(slot_nonfinite),
+    [MOHO_NONZERO] = ALL(slot_nonzero),
   };
   slot slots[SLOTS];
   (void)on;
@@ -403,7 +430,22 @@ static moho_status cpu_random(moho_lane *on, const moho_nd *v, moho_random kind,
 }
 
 const struct moho_vec_kernels moho_cpu_vec = {
-  .fill = cpu_fill, .copy = cpu_copy, .axpby = cpu_axpby, .binary = cpu_binary, .unary = cpu_unary, .clip = cpu_clip, .where = cpu_where,
-  .reduce = cpu_reduce, .spread = cpu_spread, .place = cpu_place, .reduce_axis = cpu_reduce_axis, .cumsum = cpu_cumsum, .stats = cpu_stats,
-  .squares = cpu_squares, .update = cpu_update, .sums = cpu_sums, .threshold = cpu_threshold, .random = cpu_random,
+  .fill = cpu_fill,
+  .copy = cpu_copy,
+  .axpby = cpu_axpby,
+  .binary = cpu_binary,
+  .unary = cpu_unary,
+  .clip = cpu_clip,
+  .where = cpu_where,
+  .reduce = cpu_reduce,
+  .spread = cpu_spread,
+  .place = cpu_place,
+  .reduce_axis = cpu_reduce_axis,
+  .cumsum = cpu_cumsum,
+  .stats = cpu_stats,
+  .squares = cpu_squares,
+  .update = cpu_update,
+  .sums = cpu_sums,
+  .threshold = cpu_threshold,
+  .random = cpu_random,
 };

@@ -1,5 +1,5 @@
-/* The loops of one element type over runs of elements: included by vec.c once a type with T, R, ACC, NAME(f), COMPLEX, INTEGER as
-   for element_body.h, whose formulas these are the loops of. */
+/* The loops of one element type over runs of elements: included by vec.c once a type with T, R, ACC, NAME(f), COMPLEX,
+   INTEGER as for element_body.h, whose formulas these are the loops of. */
 
 /* ---- pointwise: contiguous operands, one of them a number, or any strides ------------------ */
 
@@ -177,7 +177,8 @@ static void NAME(run_random)(const moho_nd *v, const run *r, const void *par)
 {
   const draw *d = par;
   T *y = (T *)v->p[0] + r->off[0];
-  for (int64_t i = 0; i < r->n; i++) y[i * r->s[0]] = NAME(random)(d->kind == MOHO_NORMAL, d->seed, d->first, r->first + i);
+  for (int64_t i = 0; i < r->n; i++)
+    y[i * r->s[0]] = NAME(random)(d->kind == MOHO_NORMAL, d->seed, d->first, r->first + i);
 }
 #endif
 
@@ -358,7 +359,8 @@ static void NAME(slot_max)(const moho_nd *v, const run *r, slot *a)
   else if (m > a->re) a->re = m;
 }
 
-/* par[0]: 1 for the largest. The slot keeps the place as an element number and as an offset, to compare elements of full width. */
+/* par[0]: 1 for the largest. The slot keeps the place as an element number and as an offset, to compare elements of
+   full width. */
 static void NAME(slot_place)(const moho_nd *v, const run *r, slot *a)
 {
   const T *base = v->p[0], *x = base + r->off[0];
@@ -378,7 +380,8 @@ static void NAME(slot_place)(const moho_nd *v, const run *r, slot *a)
 static bool NAME(better)(const moho_nd *v, const slot *a, const slot *b, bool largest)
 {
   const T *base = v->p[0];
-  return b->at >= 0 && (a->at < 0 || NAME(beats)(base[(int64_t)b->par[3]], b->at, base[(int64_t)a->par[3]], a->at, largest));
+  return b->at >= 0 &&
+         (a->at < 0 || NAME(beats)(base[(int64_t)b->par[3]], b->at, base[(int64_t)a->par[3]], a->at, largest));
 }
 
 /* In pieces that stay in the first cache. A finite sum says that all of a piece is finite: then the wide loops do. */
@@ -459,7 +462,8 @@ static void NAME(tile_row)(moho_reduce f, NAME(tile) *a, const T *x, int64_t k0,
 #elif COMPLEX
       for (int64_t k = 0; k < n; k += BLOCK) {
         int64_t m = n - k < BLOCK ? n - k : BLOCK;
-        a->v[0] = NAME(acc_add)(a->v[0], z_make(NAME(sum_row)(y + k * sk, sk, m, 0), NAME(sum_row)(y + k * sk, sk, m, 1)));
+        a->v[0] = NAME(acc_add)(a->v[0],
+                                z_make(NAME(sum_row)(y + k * sk, sk, m, 0), NAME(sum_row)(y + k * sk, sk, m, 1)));
       }
 #else
       for (int64_t k = 0; k < n; k += BLOCK) a->v[0] += NAME(sum_row)(y + k * sk, sk, n - k < BLOCK ? n - k : BLOCK, 0);
@@ -469,7 +473,8 @@ static void NAME(tile_row)(moho_reduce f, NAME(tile) *a, const T *x, int64_t k0,
       for (int64_t k = 0; k < n; k += BLOCK) a->q[0] += NAME(square_row)(y + k * sk, sk, n - k < BLOCK ? n - k : BLOCK);
       break;
     case MOHO_VAR:
-      for (int64_t k = 0; k < n; k += BLOCK) a->q[0] += NAME(spread_row)(y + k * sk, sk, n - k < BLOCK ? n - k : BLOCK, a->m[0]);
+      for (int64_t k = 0; k < n; k += BLOCK)
+        a->q[0] += NAME(spread_row)(y + k * sk, sk, n - k < BLOCK ? n - k : BLOCK, a->m[0]);
       break;
     case MOHO_NONZERO:
       for (int64_t k = 0; k < n; k++) a->at[0] += !NAME(zero)(y[k * sk]);
@@ -499,8 +504,8 @@ static void NAME(tile_row)(moho_reduce f, NAME(tile) *a, const T *x, int64_t k0,
 
 #if !COMPLEX
 /* The extremes of w columns, four rows at a time; gives whether there was a not-a-number, which is left aside. */
-MOHO_WIDE static int NAME(extreme_columns)(T *restrict t, const T *x, int64_t w, int64_t sj, int64_t k0, int64_t k1, int64_t sk,
-                                           int largest)
+MOHO_WIDE static int NAME(extreme_columns)(T *restrict t, const T *x, int64_t w, int64_t sj, int64_t k0, int64_t k1,
+                                           int64_t sk, int largest)
 {
   int bad = 0;
   if (sj != 1) return 1;
@@ -527,7 +532,8 @@ MOHO_WIDE static int NAME(extreme_columns)(T *restrict t, const T *x, int64_t w,
 /* Several results side by side: the axis is stepped through, the results are run along. */
 #define ROWS(from, body) for (int64_t k = (from); k < k1; k++) { const T *y = x + k * sk; if (sj == 1) LOOP2(y[j], body) else LOOP2(y[j * sj], body) }
 #define LOOP2(element, body) for (int64_t j = 0; j < w; j++) { T e = element; body; }
-MOHO_WIDE static void NAME(tile_columns)(moho_reduce f, NAME(tile) *a, const T *x, int64_t w, int64_t sj, int64_t k0, int64_t k1, int64_t sk)
+MOHO_WIDE static void NAME(tile_columns)(moho_reduce f, NAME(tile) * a, const T *x, int64_t w, int64_t sj, int64_t k0,
+                                         int64_t k1, int64_t sk)
 {
   for (int64_t j = 0; j < w; j++) {
     a->v[j] = NAME(acc_zero)();
@@ -552,8 +558,22 @@ MOHO_WIDE static void NAME(tile_columns)(moho_reduce f, NAME(tile) *a, const T *
       for (int64_t j = 0; j < w && k1 > k0; j++) a->t[j] = x[k0 * sk + j * sj];
       ROWS(k0 + 1, a->t[j] = NAME(maximum)(a->t[j], e))
       break;
-    case MOHO_ARGMIN: ROWS(k0 + 1, if (e < a->t[j] || (NAME(nan)(e) && !NAME(nan)(a->t[j]))) { a->t[j] = e; a->at[j] = k; }) break;
-    case MOHO_ARGMAX: ROWS(k0 + 1, if (e > a->t[j] || (NAME(nan)(e) && !NAME(nan)(a->t[j]))) { a->t[j] = e; a->at[j] = k; }) break;
+    case MOHO_ARGMIN:
+      ROWS(
+        k0 + 1,
+        if (e < a->t[j] || (NAME(nan)(e) && !NAME(nan)(a->t[j]))) {
+          a->t[j] = e;
+          a->at[j] = k;
+        })
+      break;
+    case MOHO_ARGMAX:
+      ROWS(
+        k0 + 1,
+        if (e > a->t[j] || (NAME(nan)(e) && !NAME(nan)(a->t[j]))) {
+          a->t[j] = e;
+          a->at[j] = k;
+        })
+      break;
 #endif
     default: break;
   }
@@ -570,8 +590,10 @@ static void NAME(tile_store)(moho_reduce f, const NAME(tile) *a, int64_t j, int6
 static void NAME(reduce_axis)(const moho_nd *v, moho_reduce f, int64_t n, int64_t sk)
 {
   NAME(part) parts[SLOTS];
-  int64_t pieces = axis_pieces(v->size, n), per = (n + pieces - 1) / pieces, last = v->d[v->n - 1], sj = v->s[1][v->n - 1];
-  int64_t wide = last >= 8 && llabs(sj) < llabs(sk) ? tile_wide(v->size, pieces) : 1, across = (last + wide - 1) / wide, tiles = v->size / (last ? last : 1) * across;
+  int64_t pieces = axis_pieces(v->size, n), per = (n + pieces - 1) / pieces, last = v->d[v->n - 1],
+          sj = v->s[1][v->n - 1];
+  int64_t wide = last >= 8 && llabs(sj) < llabs(sk) ? tile_wide(v->size, pieces) : 1, across = (last + wide - 1) / wide,
+          tiles = v->size / (last ? last : 1) * across;
   MEAN mean[SLOTS];
   for (int pass = f == MOHO_VAR && pieces > 1 ? 0 : 1; pass < 2; pass++) {
     moho_reduce g = pass == 0 ? MOHO_SUM : f;
@@ -581,7 +603,8 @@ static void NAME(reduce_axis)(const moho_nd *v, moho_reduce f, int64_t n, int64_
         NAME(tile) a;
         run r;
         if (moho_stop_now()) continue;
-        int64_t first = i / across * last + i % across * wide, w = last - i % across * wide < wide ? last - i % across * wide : wide;
+        int64_t first = i / across * last + i % across * wide,
+                w = last - i % across * wide < wide ? last - i % across * wide : wide;
         int64_t k0 = piece * per < n ? piece * per : n, k1 = k0 + per < n ? k0 + per : n;
         run_at(v, 2, first, first + w, &r);
         const T *x = (const T *)v->p[1] + r.off[1];
@@ -621,8 +644,11 @@ typedef T NAME(running);
 MOHO_FORMULA T NAME(running_of)(ACC a) { return NAME(of_acc)(a); }
 #endif
 
-#define LOOP3(sy, sx) \
-  for (int64_t j = 0; j < w; j++) { a[j] = NAME(acc_add)(a[j], NAME(widen)(x[j * (sx)])); y[j * (sy)] = NAME(running_of)(a[j]); }
+#define LOOP3(sy, sx)                                                                                                  \
+  for (int64_t j = 0; j < w; j++) {                                                                                    \
+    a[j] = NAME(acc_add)(a[j], NAME(widen)(x[j * (sx)]));                                                              \
+    y[j * (sy)] = NAME(running_of)(a[j]);                                                                              \
+  }
 /* Several results side by side: the axis is stepped through. */
 MOHO_WIDE static void NAME(cumsum_columns)(const run *r, int64_t w, int64_t n, int64_t s0, int64_t s1, const T *x,
                                            NAME(running) *y)

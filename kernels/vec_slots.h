@@ -1,5 +1,6 @@
-/* What both backends' reductions over all elements share, so that their results have one structure: at most SLOTS slots of whole
-   BLOCKs of elements, each slot summed by itself, the slots added in a fixed order: pairwise on the host. Neither depends on threads or grids. */
+/* What both backends' reductions over all elements share, so that their results have one structure: at most SLOTS slots
+   of whole BLOCKs of elements, each slot summed by itself, the slots added in a fixed order: pairwise on the host.
+   Neither depends on threads or grids. */
 #ifndef MOHO_VEC_SLOTS_H
 #define MOHO_VEC_SLOTS_H
 #include "element.h"

@@ -1,5 +1,5 @@
-/* MOHO_WIDE: a function compiled for AVX2 and AVX-512 as well, the one that fits is chosen when the program starts. Nothing
-   is contracted into fused multiply-adds, so all give the same bits. */
+/* MOHO_WIDE: a function compiled for AVX2 and AVX-512 as well, the one that fits is chosen when the program starts.
+   Nothing is contracted into fused multiply-adds, so all give the same bits. */
 #ifndef MOHO_WIDE_H
 #define MOHO_WIDE_H
 #if defined __x86_64__ && defined __gnu_linux__ && defined __GNUC__ && !defined __clang__

@@ -1,12 +1,14 @@
-/* A device that lags: it stands in for CUDA's in the program tests/moho_lag, so that the order of copies and waits is tested on any
-   machine. It computes with the CPU's kernels in memory of its own; copies between host and device are under way until the
-   host waits. What comes from it arrives then, and not before: until then the host's memory holds what no program expects. What goes
-   to it must stay as it is until then. Who breaks this ends the program. MOHO_LAG_MEMORY: its size in MiB. MOHO_LAG_LOSE=n: the n-th
-   wait finds the device lost. MOHO_LAG_DEVICES=n: there are n.
+/* A device that lags: it stands in for CUDA's in the program tests/moho_lag, so that the order of copies and waits is
+   tested on any machine. It computes with the CPU's kernels in memory of its own; copies between host and device are
+   under way until the host waits. What comes from it arrives then, and not before: until then the host's memory holds
+   what no program expects. What goes to it must stay as it is until then. Who breaks this ends the program.
+   MOHO_LAG_MEMORY: its size in MiB. MOHO_LAG_LOSE=n: the n-th wait finds the device lost. MOHO_LAG_DEVICES=n: there are
+   n.
 
-   It has a clock for timelines. Each stream has a time, and each device an engine for copies up and one for copies down, of 1 GB/s: a
-   copy begins when both its stream and its engine are free. Kernels take as long as the processor did between two timed moments, and begin when
-   their stream is free, whatever other streams do; a stream that follows a moment goes on after it. */
+   It has a clock for timelines. Each stream has a time, and each device an engine for copies up and one for copies
+   down, of 1 GB/s: a copy begins when both its stream and its engine are free. Kernels take as long as the processor
+   did between two timed moments, and begin when their stream is free, whatever other streams do; a stream that follows
+   a moment goes on after it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "core/impl.h"
@@ -78,7 +80,8 @@ static void land(copy *c)
   if (!c->stash) {
     if (sum_of(c->host, c->bytes) != c->sum) broken("changed while it was copied to the device", c->host);
   } else {
-    for (size_t i = 0; i < c->bytes; i++) if (c->host[i] != HOLE) broken("written while a copy from the device was under way", c->host);
+    for (size_t i = 0; i < c->bytes; i++)
+      if (c->host[i] != HOLE) broken("written while a copy from the device was under way", c->host);
     memcpy(c->host, c->stash, c->bytes);
   }
   free(c->stash);
@@ -162,7 +165,8 @@ static moho_status lag_pin(void *dev, void *host, size_t bytes)
   USABLE;
   if ((uintptr_t)host % 4096) broken("page-locked without pages of its own", host);
   for (int i = 0; i < nlocked; i++)
-    if (locked[i].p < (char *)host + bytes && (char *)host < locked[i].p + locked[i].bytes) broken("page-locked twice", host);
+    if (locked[i].p < (char *)host + bytes && (char *)host < locked[i].p + locked[i].bytes)
+      broken("page-locked twice", host);
   if (nlocked == MAXPINNED) return moho_fail(MOHO_ENOMEM, "no more page-locked memory");
   locked[nlocked++] = (pinned){ host, bytes };
   return MOHO_OK;
@@ -172,7 +176,8 @@ static void lag_unpin(void *host)
 {
   for (int i = 0; i < nlocked; i++) {
     if (locked[i].p != host) continue;
-    for (copy *c = queue; c; c = c->next) if (meets(c, host, locked[i].bytes)) broken("unlocked while a copy was under way", host);
+    for (copy *c = queue; c; c = c->next)
+      if (meets(c, host, locked[i].bytes)) broken("unlocked while a copy was under way", host);
     locked[i] = locked[--nlocked];
     return;
   }
@@ -232,8 +237,16 @@ static moho_status lag_get(void *dev, void *stream, void *host, const void *src,
   return MOHO_OK;
 }
 
-static moho_status lag_zero(void *dev, void *stream, void *p, size_t bytes) { USABLE; return moho_cpu_backend.zero(dev, stream, p, bytes); }
-static moho_status lag_copy(void *dev, void *stream, void *d, const void *s, size_t n) { USABLE; return moho_cpu_backend.copy(dev, stream, d, s, n); }
+static moho_status lag_zero(void *dev, void *stream, void *p, size_t bytes)
+{
+  USABLE;
+  return moho_cpu_backend.zero(dev, stream, p, bytes);
+}
+static moho_status lag_copy(void *dev, void *stream, void *d, const void *s, size_t n)
+{
+  USABLE;
+  return moho_cpu_backend.copy(dev, stream, d, s, n);
+}
 
 static moho_status lag_sync(void *dev, void *stream)
 {
@@ -247,12 +260,14 @@ static moho_status lag_sync(void *dev, void *stream)
   USABLE;
   if (waits_left > 0 && --waits_left == 0) {
     lost = true;
-    return moho_fail(MOHO_EDEVICE, "CUDA failure in kernel none (illegal address): the device context is lost; restart moho");
+    return moho_fail(MOHO_EDEVICE,
+                     "CUDA failure in kernel none (illegal address): the device context is lost; restart moho");
   }
   return MOHO_OK;
 }
 
-/* What the processor did between two timed moments of a stream were its kernels, when nothing else was asked of the device in between. */
+/* What the processor did between two timed moments of a stream were its kernels, when nothing else was asked of the
+   device in between. */
 static moho_status lag_mark(void *dev, void *stream, bool timed, void **event)
 {
   (void)dev;
@@ -289,8 +304,8 @@ static moho_status lag_between(void *dev, void *first, void *last, double *secon
   return MOHO_OK;
 }
 
-/* The CPU's kernels have all times where they compute. Here as many bytes as tables of sources may be come up before an application, into
-   memory that it takes next. */
+/* The CPU's kernels have all times where they compute. Here as many bytes as tables of sources may be come up before an
+   application, into memory that it takes next. */
 static moho_status lag_fetch(const moho_kirchhoff *plan, moho_lane *on, moho_dir dir, void *work)
 {
   static char table[1 << 16];

@@ -1,4 +1,5 @@
-/* ptyrun PROGRAM ARGS... < script: runs a program on a pseudo-terminal and talks to it as a user would. Lines of the script:
+/* ptyrun PROGRAM ARGS... < script: runs a program on a pseudo-terminal and talks to it as a user would. Lines of the
+   script:
  *
  *   send TEXT      \n \r \t \\ \e \xHH are read as in C; \x03 is Ctrl-C, \x04 Ctrl-D
  *   expect TEXT    waits until TEXT comes, behind what was matched before
@@ -71,7 +72,10 @@ static bool gather(int ms)
   return true;
 }
 
-static char *find(size_t from, const char *what) { return text ? memmem(text + from, used - from, what, strlen(what)) : NULL; }
+static char *find(size_t from, const char *what)
+{
+  return text ? memmem(text + from, used - from, what, strlen(what)) : NULL;
+}
 
 static void expect(const char *what)
 {

@@ -9,7 +9,9 @@
 
 static int tap_n, tap_bad;
 
-__attribute__((format(printf, 4, 5), unused)) static int tap_ok(int good, const char *file, int line, const char *what, ...) {
+__attribute__((format(printf, 4, 5), unused)) static int tap_ok(int good, const char *file, int line, const char *what,
+                                                                ...)
+{
   va_list ap;
   va_start(ap, what);
   printf("%sok %d - ", good ? "" : "not ", ++tap_n);

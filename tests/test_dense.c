@@ -1,5 +1,5 @@
-/* Dense and diagonal products of the CPU, and of a CUDA device where there is one, against plain sums: every dtype, both directions,
-   odd sizes on both sides of a block; and the same bits each time, on any number of threads. */
+/* Dense and diagonal products of the CPU, and of a CUDA device where there is one, against plain sums: every dtype,
+   both directions, odd sizes on both sides of a block; and the same bits each time, on any number of threads. */
 #include "numbers.h"
 #include "tap.h"
 
@@ -41,7 +41,10 @@ static moho_status product(const problem *q, const void *a, const void *x, void 
 }
 
 static int64_t size_a(const problem *q) { return q->diag ? q->n : q->m * q->n; }
-static int64_t size_x(const problem *q) { return q->diag ? q->m * q->n * q->k : (q->dir == MOHO_ADJ ? q->m : q->n) * q->k; }
+static int64_t size_x(const problem *q)
+{
+  return q->diag ? q->m * q->n * q->k : (q->dir == MOHO_ADJ ? q->m : q->n) * q->k;
+}
 static int64_t size_y(const problem *q) { return q->diag ? size_x(q) : (q->dir == MOHO_ADJ ? q->n : q->m) * q->k; }
 
 /* By way of memory of the device's. */
@@ -70,7 +73,8 @@ static double error_of(const problem *q)
   static const int threads[] = { 7, 1, 2, 3 };
   int64_t na = size_a(q), nx = size_x(q), ny = size_y(q);
   size_t bytes = (size_t)ny * moho_dtype_size(q->t);
-  void *a = numbers(q->t, na), *x = numbers(q->t, nx), *y0 = numbers(q->t, ny), *first = malloc(bytes + 1), *y = malloc(bytes + 1);
+  void *a = numbers(q->t, na), *x = numbers(q->t, nx), *y0 = numbers(q->t, ny), *first = malloc(bytes + 1),
+       *y = malloc(bytes + 1);
   double up = 0, down = 0;
   for (int i = 0; i < 4; i++) {
     memcpy(y, y0, bytes);
@@ -138,8 +142,8 @@ static void check(const char *device)
   TAP_FAILS(dense->gemm(lane, MOHO_I64, MOHO_FWD, 1, 1, 1, MOHO_ONE, buf, buf, false, buf), MOHO_EINVAL, "c64 or c128");
   TAP_FAILS(dense->diag(lane, MOHO_I64, MOHO_FWD, 1, 1, 1, MOHO_ONE, buf, buf, false, buf), MOHO_EINVAL, "c64 or c128");
   if (ctx->be->host)
-    TAP_FAILS(dense->gemm(lane, MOHO_F32, MOHO_FWD, INT64_C(1) << 40, 1, 1, MOHO_ONE, buf, buf, false, buf), MOHO_EINVAL,
-              "2147483647");
+    TAP_FAILS(dense->gemm(lane, MOHO_F32, MOHO_FWD, INT64_C(1) << 40, 1, 1, MOHO_ONE, buf, buf, false, buf),
+              MOHO_EINVAL, "2147483647");
   moho_ctx_unref(ctx);
 }
 

@@ -1,13 +1,24 @@
-/* DLPack against a producer and a consumer that know the standard's structures alone: declared here once more, with the offsets
-   that the standard's header gives on 64-bit machines. */
+/* DLPack against a producer and a consumer that know the standard's structures alone: declared here once more, with the
+   offsets that the standard's header gives on 64-bit machines. */
 #include <pthread.h>
 #include <stdlib.h>
 #include "tap.h"
 
 typedef struct { int32_t device_type, device_id; } DLDevice;
 typedef struct { uint8_t code, bits; uint16_t lanes; } DLDataType;
-typedef struct { void *data; DLDevice device; int32_t ndim; DLDataType dtype; int64_t *shape, *strides; uint64_t byte_offset; } DLTensor;
-typedef struct DLManagedTensor { DLTensor dl_tensor; void *manager_ctx; void (*deleter)(struct DLManagedTensor *); } DLManagedTensor;
+typedef struct {
+  void *data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} DLTensor;
+typedef struct DLManagedTensor {
+  DLTensor dl_tensor;
+  void *manager_ctx;
+  void (*deleter)(struct DLManagedTensor *);
+} DLManagedTensor;
 typedef struct DLManagedTensorVersioned {
   struct { uint32_t major, minor; } version;
   void *manager_ctx;
@@ -16,9 +27,13 @@ typedef struct DLManagedTensorVersioned {
   DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
-_Static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, ndim) == 16 && offsetof(DLTensor, dtype) == 20 && offsetof(DLTensor, shape) == 24 &&
-               offsetof(DLTensor, strides) == 32 && offsetof(DLTensor, byte_offset) == 40, "DLTensor");
-_Static_assert(sizeof(DLManagedTensor) == 64 && offsetof(DLManagedTensor, manager_ctx) == 48 && offsetof(DLManagedTensor, deleter) == 56, "plain");
+_Static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, ndim) == 16 && offsetof(DLTensor, dtype) == 20 &&
+                 offsetof(DLTensor, shape) == 24 && offsetof(DLTensor, strides) == 32 &&
+                 offsetof(DLTensor, byte_offset) == 40,
+               "DLTensor");
+_Static_assert(sizeof(DLManagedTensor) == 64 && offsetof(DLManagedTensor, manager_ctx) == 48 &&
+                 offsetof(DLManagedTensor, deleter) == 56,
+               "plain");
 _Static_assert(sizeof(DLManagedTensorVersioned) == 80 && offsetof(DLManagedTensorVersioned, manager_ctx) == 8 &&
                offsetof(DLManagedTensorVersioned, deleter) == 16 && offsetof(DLManagedTensorVersioned, flags) == 24 &&
                offsetof(DLManagedTensorVersioned, dl_tensor) == 32, "versioned");
@@ -27,8 +42,10 @@ static int deleted;
 static void plain_gone(DLManagedTensor *t) { deleted += t->manager_ctx == &deleted; }
 static void versioned_gone(DLManagedTensorVersioned *t) { deleted += t->manager_ctx == &deleted; }
 
-static const struct { moho_dtype t; int code, bits; } types[] = {
-  { MOHO_F32, 2, 32 }, { MOHO_F64, 2, 64 }, { MOHO_C64, 5, 64 }, { MOHO_C128, 5, 128 }, { MOHO_I32, 0, 32 }, { MOHO_I64, 0, 64 },
+static const struct { moho_dtype t; int code, bits;
+} types[] = {
+  { MOHO_F32, 2, 32 },   { MOHO_F64, 2, 64 }, { MOHO_C64, 5, 64 },
+  { MOHO_C128, 5, 128 }, { MOHO_I32, 0, 32 }, { MOHO_I64, 0, 64 },
 };
 enum { NTYPES = sizeof types / sizeof *types };
 
@@ -37,7 +54,12 @@ static double store[64];
 
 static DLTensor tensor(int code, int bits, int64_t *shape, int ndim, int64_t *strides)
 {
-  return (DLTensor){ .data = store, .device = { 1, 0 }, .ndim = ndim, .dtype = { (uint8_t)code, (uint8_t)bits, 1 }, .shape = shape, .strides = strides };
+  return (DLTensor){ .data = store,
+                     .device = { 1, 0 },
+                     .ndim = ndim,
+                     .dtype = { (uint8_t)code, (uint8_t)bits, 1 },
+                     .shape = shape,
+                     .strides = strides };
 }
 
 static DLManagedTensorVersioned managed(DLTensor t)
@@ -61,7 +83,9 @@ static void import_types(void)
     DLManagedTensorVersioned m = managed(p.dl_tensor);
     deleted = 0;
     TAP_RUNS(moho_array_from_dlpack(&p, false, &a));
-    TAP_OK(a && a->type == types[k].t && a->shape.n == 2 && a->shape.d[0] == 2 && a->shape.d[1] == 3 && moho_array_data(a) == store, "%s: no copy", name);
+    TAP_OK(a && a->type == types[k].t && a->shape.n == 2 && a->shape.d[0] == 2 && a->shape.d[1] == 3 &&
+             moho_array_data(a) == store,
+           "%s: no copy", name);
     TAP_RUNS(moho_array_slice(a, (int64_t[]){ 1, 0 }, (int64_t[]){ 1, 3 }, (int64_t[]){ 1, 1 }, &v));
     moho_array_unref(a);
     TAP_OK(deleted == 0, "%s: a view keeps the tensor", name);
@@ -139,7 +163,8 @@ static void refusals(void)
   moho_array *a = NULL;
   TAP_FAILS(moho_array_from_dlpack(NULL, true, &a), MOHO_EINVAL, "a null pointer for a tensor");
   REFUSED(m.version.major = 2, MOHO_EINVAL, "a tensor of DLPack 2.3; expected 1.x");
-  REFUSED((m.dl_tensor.dtype = (DLDataType){ 2, 16, 1 }), MOHO_EINVAL, "a tensor of float16 with 1 lane; expected float32");
+  REFUSED((m.dl_tensor.dtype = (DLDataType){ 2, 16, 1 }), MOHO_EINVAL,
+          "a tensor of float16 with 1 lane; expected float32");
   REFUSED((m.dl_tensor.dtype = (DLDataType){ 4, 16, 1 }), MOHO_EINVAL, "bfloat16");
   REFUSED((m.dl_tensor.dtype = (DLDataType){ 1, 8, 1 }), MOHO_EINVAL, "uint8");
   REFUSED((m.dl_tensor.dtype = (DLDataType){ 6, 8, 1 }), MOHO_EINVAL, "bool8");
@@ -148,7 +173,8 @@ static void refusals(void)
   REFUSED(m.dl_tensor.device.device_type = 10, MOHO_ENODEV, "a tensor in ROCm memory (device kind 10)");
   REFUSED(m.dl_tensor.device.device_type = 5, MOHO_ENODEV, "unknown memory (device kind 5)");
   REFUSED(m.dl_tensor.device.device_type = 77, MOHO_ENODEV, "unknown memory (device kind 77)");
-  REFUSED((m.dl_tensor.device = (DLDevice){ 2, 99 }), MOHO_ENODEV, moho_device_count("cuda", NULL) ? "cuda:99" : "no CUDA device");
+  REFUSED((m.dl_tensor.device = (DLDevice){ 2, 99 }), MOHO_ENODEV,
+          moho_device_count("cuda", NULL) ? "cuda:99" : "no CUDA device");
   REFUSED((m.dl_tensor.ndim = 7, m.dl_tensor.shape = ones), MOHO_ESHAPE, "7 axes: at most 6");
   REFUSED(m.dl_tensor.ndim = -1, MOHO_ESHAPE, "-1 axes");
   REFUSED(m.dl_tensor.shape = NULL, MOHO_EINVAL, "2 axes without a shape");
@@ -162,8 +188,9 @@ static void refusals(void)
 
 static bool same(const DLTensor *t, const moho_array *a, int code, int bits)
 {
-  bool ok = t->data == moho_array_data(a) && t->byte_offset == 0 && t->device.device_type == 1 && t->device.device_id == 0 && t->ndim == a->shape.n &&
-            t->dtype.code == code && t->dtype.bits == bits && t->dtype.lanes == 1;
+  bool ok = t->data == moho_array_data(a) && t->byte_offset == 0 && t->device.device_type == 1 &&
+            t->device.device_id == 0 && t->ndim == a->shape.n && t->dtype.code == code && t->dtype.bits == bits &&
+            t->dtype.lanes == 1;
   for (int i = 0; i < t->ndim; i++) ok = ok && t->shape[i] == a->shape.d[i] && t->strides[i] == a->stride[i];
   return ok;
 }
@@ -188,8 +215,11 @@ static void export_types(moho_ctx *cpu)
     TAP_RUNS(moho_array_to_dlpack(v, true, &m));
     DLManagedTensor *plain = p;
     DLManagedTensorVersioned *versioned = m;
-    TAP_OK(same(&plain->dl_tensor, v, types[k].code, types[k].bits), "%s: a tensor over a view", moho_dtype_name(types[k].t));
-    TAP_OK(same(&versioned->dl_tensor, v, types[k].code, types[k].bits) && versioned->version.major == 1 && versioned->flags == 0, "versioned");
+    TAP_OK(same(&plain->dl_tensor, v, types[k].code, types[k].bits), "%s: a tensor over a view",
+           moho_dtype_name(types[k].t));
+    TAP_OK(same(&versioned->dl_tensor, v, types[k].code, types[k].bits) && versioned->version.major == 1 &&
+             versioned->flags == 0,
+           "versioned");
     moho_array_unref(v);
     moho_array_unref(a);
     TAP_OK(blocks(cpu) == before + 1, "the tensors hold the block");

@@ -61,9 +61,11 @@ static void constant(moho_ctx *c, int nd, moho_dtype type)
   double worst = 0, tau = 0, slope = 0, least = type == MOHO_F32 ? 2e-7 : 2e-14;
   p.tau = p.gradients = true;
   TAP_RUNS(moho_eikonal(c, &p, &r));
-  TAP_OK(r.time && r.tau && r.grad[1] && r.grad[2] && (nd == 3) == (r.grad[0] != NULL), "%d-D %s: what was asked for is given", nd, name);
-  TAP_OK(r.time->type == type && r.time->shape.n == nd + 1 && r.time->shape.d[0] == NPOS && r.time->shape.d[nd - 1] == NX &&
-           r.time->shape.d[nd] == NZ, "%d-D %s: type and shape", nd, name);
+  TAP_OK(r.time && r.tau && r.grad[1] && r.grad[2] && (nd == 3) == (r.grad[0] != NULL),
+         "%d-D %s: what was asked for is given", nd, name);
+  TAP_OK(r.time->type == type && r.time->shape.n == nd + 1 && r.time->shape.d[0] == NPOS &&
+           r.time->shape.d[nd - 1] == NX && r.time->shape.d[nd] == NZ,
+         "%d-D %s: type and shape", nd, name);
   for (int64_t i = 0; i < NPOS * nodes; i++) {
     int64_t s = i / nodes, at[3] = { i % nodes / (NX * NZ), i / NZ % NX, i % NZ };
     double x[3], r2 = 0;
@@ -78,8 +80,9 @@ static void constant(moho_ctx *c, int nd, moho_dtype type)
   TAP_OK(worst < least, "%d-D %s: times are distances: %.2g", nd, name, worst);
   TAP_OK(tau < least, "%d-D %s: tau is 1: %.2g", nd, name, tau);
   TAP_OK(slope < 50 * least, "%d-D %s: gradients: %.2g", nd, name, slope);
-  TAP_OK(r.sweeps[0] > 0 && r.sweeps[1] > 0 && r.each >= (size_t)(10 * nodes), "%d-D %s: sweeps %lld and %lld, %zu bytes a position", nd, name,
-         (long long)r.sweeps[0], (long long)r.sweeps[1], r.each);
+  TAP_OK(r.sweeps[0] > 0 && r.sweeps[1] > 0 && r.each >= (size_t)(10 * nodes),
+         "%d-D %s: sweeps %lld and %lld, %zu bytes a position", nd, name, (long long)r.sweeps[0],
+         (long long)r.sweeps[1], r.each);
   moho_eikonal_clear(&r);
   TAP_OK(!r.time && !r.tau && !r.grad[2], "%d-D %s: cleared", nd, name);
   drop_all(&p);
@@ -115,7 +118,8 @@ static void refuses(moho_ctx *c, int nd)
 {
   moho_eikonal_par good = problem(c, nd, MOHO_F64), p = good;
   moho_eikonal_result r = { .each = 77 };
-  const moho_array *two = axis(c, 2, 0, 10), *three = array(c, MOHO_F64, (moho_shape){ 1, { 3 } }, (double[]){ 2000, -1, 2000 });
+  const moho_array *two = axis(c, 2, 0, 10),
+                   *three = array(c, MOHO_F64, (moho_shape){ 1, { 3 } }, (double[]){ 2000, -1, 2000 });
   double out[3 * NPOS] = { 0 };
   p.type = MOHO_C64;
   TAP_FAILS(moho_eikonal(c, &p, &r), MOHO_EINVAL, "expected f32 or f64, got c64");

@@ -1,6 +1,6 @@
-/* Norms that are read later, with one wait, and the solvers' step that makes two of them in its pass: every dtype, on the
-   CPU and on a CUDA device if there is one, sizes around the blocks, strides, variances, numbers whose squares leave the
-   range of a double, refusals. */
+/* Norms that are read later, with one wait, and the solvers' step that makes two of them in its pass: every dtype, on
+   the CPU and on a CUDA device if there is one, sizes around the blocks, strides, variances, numbers whose squares
+   leave the range of a double, refusals. */
 #include <stdlib.h>
 #include "core/impl.h"
 #include "tap.h"

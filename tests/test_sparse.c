@@ -80,8 +80,8 @@ static int settings(setting *v)
                          .eps1 = one,
                          .checkpoint_every = 1,
                          .normalize = true};
-  static const char *const names[] = {
-      "cg", "cgls", "lsqr", "ista", "fista", "irls", "irls", "irls", "omp", "split_bregman", "power_iteration", "lanczos"};
+  static const char *const names[] = { "cg",   "cgls", "lsqr", "ista",          "fista",           "irls",
+                                       "irls", "irls", "omp",  "split_bregman", "power_iteration", "lanczos" };
   int n = sizeof names / sizeof *names;
   for (int i = 0; i < n; i++) v[i] = (setting){names[i], base};
   v[2].p.var = true;

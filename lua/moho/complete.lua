@@ -5,7 +5,8 @@ local schema = require "moho.schema"
 
 local complete = {}
 
-local keywords = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local", "nil", "not", "or", "repeat",
+local keywords = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in",
+                   "local", "nil", "not", "or", "repeat",
   "return", "then", "true", "until", "while" }
 local dtypes = { "f32", "f64", "c64", "c128", "i32", "i64" }
 
@@ -104,7 +105,8 @@ local function keys(t, methods, into)
   for _ = 1, 10 do
     if type(t) ~= "table" then break end
     for k, v in next, t do
-      if type(k) == "string" and k:match("^[%a_][%w_]*$") and (not methods or type(v) == "function") and k:sub(1, 2) ~= "__" and
+      if type(k) == "string" and k:match("^[%a_][%w_]*$") and (not methods or type(v) == "function") and
+        k:sub(1, 2) ~= "__" and
         not k:find("_methods$") then into[#into + 1] = k end
     end
     local mt = debug.getmetatable(t)
@@ -188,7 +190,8 @@ local function in_quotes(text, where)
   local spec = name and def.by_name[name]
   local list = spec and words_of(spec)
   local level = where.levels[#where.levels]
-  local callee = where.callee or (level and level.char == "(" and text:sub(level.item, where.quote - 1):match("^%s*$") and level.callee)
+  local callee = where.callee or (level and level.char == "(" and
+                                  text:sub(level.item, where.quote - 1):match("^%s*$") and level.callee)
   if callee == "help" or callee == "moho.help" then list = schema.order end
   if callee == "require" or callee == "reload" then
     list = {}

@@ -1,5 +1,5 @@
--- Complex numbers: arithmetic for LuaJIT's complex double, installed once in a state (an FFI type keeps its metatable for good),
--- and the two functions by which C takes them apart and makes them.
+-- Complex numbers: arithmetic for LuaJIT's complex double, installed once in a state (an FFI type keeps its metatable
+-- for good), and the two functions by which C takes them apart and makes them.
 local ffi = require "ffi"
 local core = require "moho.core"
 

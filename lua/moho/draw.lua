@@ -29,7 +29,8 @@ local function indexed(r, g, b)
     local grey = math.max(0, math.min(23, math.floor(((r + g + b) / 3 - 8) / 10 + 0.5)))
     local function off(x, y, z) return (x - r) ^ 2 + (y - g) ^ 2 + (z - b) ^ 2 end
     local v = 8 + 10 * grey
-    known[key] = off(v, v, v) < off(levels[i], levels[j], levels[k]) and 232 + grey or 16 + 36 * (i - 1) + 6 * (j - 1) + k - 1
+    known[key] = off(v, v, v) < off(levels[i], levels[j], levels[k]) and 232 + grey or
+      16 + 36 * (i - 1) + 6 * (j - 1) + k - 1
   end
   return known[key]
 end
@@ -79,7 +80,8 @@ end
 
 local function size_of(o)
   local columns, rows = host.columns()
-  return math.max(8, o.width or math.min((columns or 80) - 1, 120)), math.max(2, o.height or math.min((rows or 24) - 4, 40))
+  return math.max(8, o.width or math.min((columns or 80) - 1, 120)),
+    math.max(2, o.height or math.min((rows or 24) - 4, 40))
 end
 
 local function range(a, i, n)
@@ -87,7 +89,8 @@ local function range(a, i, n)
   local from, step = x.o or 0, x.d or 0
   if step == 0 then return ("%s 1 to %d"):format(x.label ~= "" and x.label or "index", n) end
   local unit = x.unit and x.unit ~= "" and " " .. x.unit or ""
-  return ("%s %.4g to %.4g%s"):format(x.label and x.label ~= "" and x.label or "axis " .. i, from, from + (n - 1) * step, unit)
+  return ("%s %.4g to %.4g%s"):format(x.label and x.label ~= "" and x.label or "axis " .. i, from,
+                                      from + (n - 1) * step, unit)
 end
 
 local function image(a, o, p, how)
@@ -95,19 +98,22 @@ local function image(a, o, p, how)
   local w, h = size_of(o)
   if how == "sixel" then
     local cw, ch = host.pixels()
-    p.width, p.height = math.max(300, math.min(1200, math.floor(w * cw))), math.max(200, math.min(900, math.floor(h * ch)))
+    p.width, p.height = math.max(300, math.min(1200, math.floor(w * cw))),
+      math.max(200, math.min(900, math.floor(h * ch)))
     p.font = math.max(11, math.floor(ch * 0.75))
     local r = core.plot_image("show", { a }, p)
     io.stdout:write(core.plot_sixel("show", r.pixels, r.width, r.height), "\n")
     return
   end
   local shape = a.shape
-  p.bare, p.width, p.height = true, math.max(1, math.min(w, math.max(shape[right], 16))), 2 * math.max(1, math.min(h, math.max(math.ceil(shape[down] / 2), 8)))
+  p.bare, p.width, p.height = true, math.max(1, math.min(w, math.max(shape[right], 16))),
+    2 * math.max(1, math.min(h, math.max(math.ceil(shape[down] / 2), 8)))
   if how == "text" then p.cmap = p.cmap or "grey_r" end
   local r = core.plot_image("show", { a }, p)
   local lines = how == "text" and greys(r.pixels, r.width, r.height) or blocks(r.pixels, r.width, r.height)
   local bad = r.nonfinite > 0 and ("   %d not finite"):format(r.nonfinite) or ""
-  io.stdout:write(table.concat(lines, "\n"), "\n", ("right: %s   down: %s   colours %.4g to %.4g%s\n"):format(range(a, right, shape[right]),
+  io.stdout:write(table.concat(lines, "\n"), "\n", ("right: %s   down: %s   colours %.4g to %.4g%s\n"):format(range(a,
+      right, shape[right]),
     range(a, down, shape[down]), r.clip[1], r.clip[2], bad))
 end
 
@@ -130,7 +136,8 @@ local function curve_text(a, o, w, h)
   local before
   local function row(v) return math.max(0, math.min(dots - 1, math.floor((hi - v) / (hi - lo) * (dots - 1) + 0.5))) end
   for c = 0, 2 * w - 1 do
-    local from, to = math.floor(c * n / (2 * w)) + 1, math.max(math.floor(c * n / (2 * w)) + 1, math.floor((c + 1) * n / (2 * w)))
+    local from, to = math.floor(c * n / (2 * w)) + 1, math.max(math.floor(c * n / (2 * w)) + 1,
+        math.floor((c + 1) * n / (2 * w)))
     local top, bottom
     for i = from, to do
       local v = values[i]
@@ -161,15 +168,18 @@ local function curve(a, o, how)
   local w, h = size_of(o)
   if how == "sixel" then
     local cw, ch = host.pixels()
-    local p = { width = math.max(300, math.min(1200, math.floor(w * cw))), height = math.max(200, math.min(700, math.floor(h * ch * 0.7))),
-      font = math.max(11, math.floor(ch * 0.75)), title = o.title, ylim = o.clip and shared.pair("show", "clip", o.clip) }
+    local p = { width = math.max(300, math.min(1200, math.floor(w * cw))),
+                height = math.max(200, math.min(700, math.floor(h * ch * 0.7))),
+      font = math.max(11, math.floor(ch * 0.75)), title = o.title, ylim = o.clip and shared.pair("show", "clip",
+          o.clip) }
     local r = core.plot_curve("show", { { y = a } }, p)
     io.stdout:write(core.plot_sixel("show", r.pixels, r.width, r.height), "\n")
     return
   end
   local lines, lo, hi, bad = curve_text(a, o, w, math.min(h, o.height or 10))
   if o.title then io.stdout:write(o.title, "\n") end
-  io.stdout:write(table.concat(lines, "\n"), "\n", ("right: %s   up: %.4g to %.4g%s\n"):format(range(a, 1, a.size), lo, hi,
+  io.stdout:write(table.concat(lines, "\n"), "\n", ("right: %s   up: %.4g to %.4g%s\n"):format(range(a, 1, a.size), lo,
+      hi,
     bad > 0 and ("   %d not finite"):format(bad) or ""))
 end
 
@@ -194,16 +204,19 @@ terminals without colours ASCII. Options: clip, cmap and transpose as for moho.p
 "blocks" or "text".]],
   args = {
     { "a", "array", need = true, help = "(n), (nx, nz) or more axes, real, any device" },
-    { "options", "table", help = "clip, cmap, transpose, title, width, height, as; absent: chosen from the data and the terminal" },
+    { "options", "table",
+      help = "clip, cmap, transpose, title, width, height, as; absent: chosen from the data and the terminal" },
   },
   returns = "the array", errors = "complex arrays: take a:abs() or a:real(); empty ones",
   call = function(a, options)
     local o = { clip = nil }
-    local known = { clip = "number|table", cmap = "string", transpose = "boolean", title = "string", width = "number", height = "number", as = "string" }
+    local known = { clip = "number|table", cmap = "string", transpose = "boolean", title = "string", width = "number",
+                    height = "number", as = "string" }
     local names = { "clip", "cmap", "transpose", "title", "width", "height", "as" }
     for k, v in pairs(options or {}) do
       if not known[k] then
-        schema.fail("show", "unknown option '%s'%s; it takes %s", tostring(k), schema.suggest(tostring(k), names), table.concat(names, ", "))
+        schema.fail("show", "unknown option '%s'%s; it takes %s", tostring(k), schema.suggest(tostring(k), names),
+                    table.concat(names, ", "))
       end
       if not ("|" .. known[k] .. "|"):find("|" .. type(v) .. "|", 1, true) then
         schema.fail("show", "option '%s': expected a %s, got %s", k, (known[k]:gsub("|", " or ")), schema.describe(v))

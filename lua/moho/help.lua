@@ -22,8 +22,10 @@ end
 
 return schema.fn{
   name = "help", group = "help", positional = true,
-  help = "Shows what a function, method or operator takes and gives; for an array or another object what it has; without a topic, the list of all.",
-  args = { { "topic", "any", help = "a name, a public function, or an object; absent: the list" } }, returns = "nothing; it prints",
+  help = "Shows what a function, method or operator takes and gives; for an array or another object what it has; " ..
+    "without a topic, the list of all.",
+  args = { { "topic", "any", help = "a name, a public function, or an object; absent: the list" } },
+  returns = "nothing; it prints",
   errors = "a name that is not there, with the nearest one",
   call = function(topic)
     if topic == nil then print_text(manual.index) return end
@@ -32,7 +34,9 @@ return schema.fn{
     if def then print_text(manual.text, def)
     elseif type(topic) ~= "string" and #schema.methods(kind) > 0 then print_text(manual.members, kind)
     else
-      if type(topic) == "string" then schema.fail("help", "nothing about '%s'%s", topic, schema.suggest(topic, topics())) end
+      if type(topic) == "string" then
+        schema.fail("help", "nothing about '%s'%s", topic, schema.suggest(topic, topics()))
+      end
       schema.fail("help", "nothing about %s", schema.describe(topic))
     end
   end,

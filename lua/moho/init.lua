@@ -6,8 +6,11 @@ local provenance = require "moho.provenance"
 local show = require "moho.show"
 
 local moho = { version = core.version, complex = schema.fn{
-  name = "complex", group = "arrays", positional = true, help = "A complex number (LuaJIT's complex double, with arithmetic; 2i is one too).",
-  args = { { "re", "number", need = true, help = "real part, a plain number or in any unit" }, { "im", "number", default = 0, help = "imaginary part, in the same unit" } }, returns = "complex", call = complex.new,
+  name = "complex", group = "arrays", positional = true,
+  help = "A complex number (LuaJIT's complex double, with arithmetic; 2i is one too).",
+  args = { { "re", "number", need = true, help = "real part, a plain number or in any unit" },
+           { "im", "number", default = 0, help = "imaginary part, in the same unit" } }, returns = "complex",
+           call = complex.new,
 } }
 
 local function merge(module)
@@ -17,7 +20,8 @@ local function merge(module)
   end
 end
 for _, module in ipairs{
-  "moho.array", "moho.device", "moho.ops", "moho.ops_apply", "moho.eikonal", "moho.wave", "moho.taper", "moho.events", "moho.solvers", "moho.inversion", "moho.io", "moho.draw",
+  "moho.array", "moho.device", "moho.ops", "moho.ops_apply", "moho.eikonal", "moho.wave", "moho.taper", "moho.events",
+  "moho.solvers", "moho.inversion", "moho.io", "moho.draw",
 } do merge(module) end
 require "moho.spectra"                       -- A:f()
 moho.signal = require "moho.signal"

@@ -1,6 +1,8 @@
--- Inversion with weights, regularisation and preconditioning: one operator and one right side are put together and given to a solver.
+-- Inversion with weights, regularisation and preconditioning: one operator and one right side are put together and
+-- given to a solver.
 --
--- Weights have one meaning in all of them: Weight multiplies the residual, ModelWeight the model, and what is minimised is
+-- Weights have one meaning in all of them: Weight multiplies the residual, ModelWeight the model, and what is minimised
+-- is
 --   ||Weight (y - A x)||^2 + sum epsRs^2 ||dataregs - Regs x||^2 + damp^2 ||ModelWeight x||^2.
 local schema = require "moho.schema"
 local shared = require "moho.solvers_call"
@@ -34,7 +36,8 @@ local function regularisers(who, o)
   for i, R in ipairs(Regs) do
     local d = data[i]
     if d and (schema.kind_of(d) ~= "array" or d.size ~= R.shape[1]) then
-      schema.fail(who, "argument 'dataregs': element %d: expected an array of %d elements, as regulariser %d gives, got %s", i,
+      schema.fail(who, "argument 'dataregs': element %d: expected an array of %d elements, as regulariser %d gives, " ..
+                    "got %s", i,
         R.shape[1], i, schema.describe(d))
     end
   end
@@ -47,7 +50,8 @@ local function check_data(who, o)
     schema.fail(who, "argument 'y': expected %s, A's, got %s; use y:astype(%q)", dtype, schema.describe(o.y), dtype)
   end
   if o.y.size ~= o.A.shape[1] then
-    schema.fail(who, "argument 'y': expected an array of %d elements, as A gives, got %s", o.A.shape[1], schema.describe(o.y))
+    schema.fail(who, "argument 'y': expected an array of %d elements, as A gives, got %s", o.A.shape[1],
+                schema.describe(o.y))
   end
 end
 
@@ -143,11 +147,16 @@ end
 local A, y, x0, niter = shared.A, shared.y, shared.x0, shared.niter
 local Regs = { "Regs", "table", help = "list of operators on the model, dims A.dims; absent: none" }
 local epsRs = { "epsRs", "numbers", default = 1, help = "a weight each, or one for all, squared in what is minimised" }
-local dataregs = { "dataregs", "table", help = "list of arrays: what each of Regs of the model should be; absent or false: zero" }
-local Weight = { "Weight", "operator|array|table", help = "factors of the residual: an operator A.dimsd <- A.dimsd, or the values of a diagonal; absent: 1" }
-local ModelWeight = { "ModelWeight", "operator|array|table", help = "factors of the model where damp acts on it: likewise on A.dims; absent: ones" }
-local damp = { "damp", "number", default = 0, min = 0, help = "weight of ||ModelWeight x||, squared in what is minimised" }
-local solver = { "solver", "string", default = "lsqr", choices = { "lsqr", "cgls" }, help = "what solves the stacked problem" }
+local dataregs = { "dataregs", "table",
+                   help = "list of arrays: what each of Regs of the model should be; absent or false: zero" }
+local Weight = { "Weight", "operator|array|table", help = "factors of the residual: an operator A.dimsd <- A.dimsd, " ..
+                   "or the values of a diagonal; absent: 1" }
+local ModelWeight = { "ModelWeight", "operator|array|table",
+                      help = "factors of the model where damp acts on it: likewise on A.dims; absent: ones" }
+local damp = { "damp", "number", default = 0, min = 0,
+               help = "weight of ||ModelWeight x||, squared in what is minimised" }
+local solver = { "solver", "string", default = "lsqr", choices = { "lsqr", "cgls" },
+                 help = "what solves the stacked problem" }
 local tolerances = {
   { "tol", "number", default = 1e-4, min = 0, help = "cgls: relative tolerance on the gradient" },
   { "atol", "number", default = 1e-8, min = 0, help = "relative error of A, as for lsqr" },
@@ -170,13 +179,15 @@ declare("regularized_inversion", {
 Minimises ||Weight (y - A x)||^2 + sum epsRs^2 ||dataregs - Regs x||^2 + damp^2 ||ModelWeight x||^2, by LSQR or CGLS on
 the operators stacked upon each other.]], regularized)
 
-declare("preconditioned_inversion", { A, { "P", "operator", need = true, help = "A.dims <- the space solved in" }, y, Weight,
+declare("preconditioned_inversion", { A, { "P", "operator", need = true, help = "A.dims <- the space solved in" }, y,
+                                      Weight,
   damp, { "x0", "array", help = "start in P's space, P.dims or flat; absent: zero" }, niter, solver, unpack(tolerances) }, [[
 Minimises ||Weight (y - A P p)||^2 + damp^2 ||p||^2 and gives x = P p; info.p is p. P holds what is known of x, as a
 smoother does.]], preconditioned)
 
 declare("normal_equations_inversion", {
-  A, y, Regs, epsRs, dataregs, { "NRegs", "table", help = "list of Hermitian operators that are added as they are, times epsNRs^2; absent: none" },
+  A, y, Regs, epsRs, dataregs, { "NRegs", "table", help = "list of Hermitian operators that are added as they are, " ..
+                                   "times epsNRs^2; absent: none" },
   { "epsNRs", "numbers", default = 1, help = "a weight each, or one for all" }, Weight, damp, ModelWeight, x0, niter, tolerances[1] }, [[
 Minimises what regularized_inversion does, by CG on (A'W'W A + sum epsRs^2 R'R + sum epsNRs^2 N + damp^2) x = A'W'W y +
 sum epsRs^2 R'dataregs: two products less for each data vector, and the square of the condition. Weight is W, here too.]], normal_equations)

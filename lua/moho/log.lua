@@ -14,7 +14,8 @@ do
   local asked = os.getenv "MOHO_LOG"
   if asked and asked ~= "" then
     if not levels[asked] then
-      schema.fail("log", "MOHO_LOG '%s': expected one of %s%s", asked, table.concat(names, ", "), schema.suggest(asked, names))
+      schema.fail("log", "MOHO_LOG '%s': expected one of %s%s", asked, table.concat(names, ", "),
+                  schema.suggest(asked, names))
     end
     state.level = asked
   end
@@ -52,7 +53,8 @@ local args = {
 
 local function line(level, help)
   return schema.fn{
-    name = "log." .. level, group = "scripts", positional = true, varargs = true, help = help, args = args, returns = "nothing",
+    name = "log." .. level, group = "scripts", positional = true, varargs = true, help = help, args = args,
+    returns = "nothing",
     errors = "values that do not fit the format",
     call = function(format, ...)
       local ok, err = pcall(write, level, format, ...)
@@ -71,10 +73,13 @@ log.setup = schema.fn{
   name = "log.setup", group = "scripts",
   help = "Says where the log goes and what is in it. Returns the settings as they were, to be set again.",
   args = {
-    { "level", "string", choices = names, help = "the least that is written; absent: as it is, info at first, or MOHO_LOG" },
+    { "level", "string", choices = names,
+      help = "the least that is written; absent: as it is, info at first, or MOHO_LOG" },
     { "time", "string", choices = { "elapsed", "date", "none" },
-      help = "what a line begins with: seconds since the start, date and time, nothing; absent: as it is, elapsed at first" },
-    { "file", "string|false", help = "a file that lines are added to, with date and time; false: no file; absent: as it is" },
+      help = "what a line begins with: seconds since the start, date and time, nothing; absent: as it is, elapsed " ..
+        "at first" },
+    { "file", "string|false",
+      help = "a file that lines are added to, with date and time; false: no file; absent: as it is" },
     { "quiet", "boolean", help = "nothing on standard error; absent: as it is, false at first" },
   },
   returns = "table {level=, time=, file=, quiet=}", errors = "a file that can't be written",
@@ -97,8 +102,9 @@ log.setup = schema.fn{
 
 local main = schema.fn{
   name = "log", group = "scripts", positional = true, varargs = true,
-  help = "A line of the log: moho.log(\"read %d traces\", n). It goes to standard error with the seconds since the start; moho.log.setup changes that, " ..
-    "moho.log.debug, warning and error write other levels. MOHO_LOG sets the level from outside.",
+  help = "A line of the log: moho.log(\"read %d traces\", n). It goes to standard error with the seconds since the " ..
+    "start; moho.log.setup changes that, moho.log.debug, warning and error write other levels. MOHO_LOG sets the " ..
+    "level from outside.",
   args = args, returns = "nothing", errors = "values that do not fit the format",
   call = function(...) return log.info(...) end,
 }

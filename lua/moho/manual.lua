@@ -85,7 +85,8 @@ function manual.text(def, width, bold)
   if #def.args > 0 then out[#out + 1] = "" end
   for _, spec in ipairs(def.args) do
     local lines = {}
-    fill(lines, ("%s: %s%s"):format(spec[1], manual.takes(spec), spec.help and ". " .. spec.help or ""), "    ", "      ", width)
+    fill(lines, ("%s: %s%s"):format(spec[1], manual.takes(spec), spec.help and ". " .. spec.help or ""), "    ",
+         "      ", width)
     lines[1] = "    " .. strong(spec[1]) .. lines[1]:sub(5 + #spec[1])
     out[#out + 1] = table.concat(lines, "\n")
   end
@@ -124,7 +125,8 @@ end
 -- ---- finding --------------------------------------------------------------------------------
 local kinds = { "array", "operator", "file", "generator", "progress", "sweep" }
 
---- The description of a public function, of an operator's class, or by name: "kirchhoff", "moho.kirchhoff", "array:slice", "slice".
+--- The description of a public function, of an operator's class, or by name: "kirchhoff", "moho.kirchhoff",
+-- "array:slice", "slice".
 function manual.find(topic)
   if type(topic) == "function" or type(topic) == "table" then return schema.by_function[topic] end
   if schema.kind_of(topic) == "operator" and not topic.freed then return schema.registry[topic.class] end

@@ -33,7 +33,8 @@ local function one(out, def)
   out[#out + 1] = ".B " .. roff(manual.call(def)) .. "\n.PP"
   paragraphs(out, def.help)
   for _, spec in ipairs(def.args) do
-    out[#out + 1] = ".TP\n.B " .. roff(spec[1]) .. "\n" .. roff(manual.takes(spec) .. (spec.help and ". " .. spec.help or ""))
+    out[#out + 1] = ".TP\n.B " .. roff(spec[1]) .. "\n" ..
+      roff(manual.takes(spec) .. (spec.help and ". " .. spec.help or ""))
   end
   for _, k in ipairs(manual.closing) do
     if def[k] then out[#out + 1] = ".PP\n.I " .. k:gsub("^%l", string.upper) .. ":\n" .. roff(def[k]) end
@@ -46,13 +47,14 @@ return function()
     ".SH NAME", "moho \\- LuaJIT host for geophysical inversion", ".SH SYNOPSIS",
     ".B moho\n[options] [script.lua [arguments]]\n.br\n.B moho\n[options] \\-e CODE [\\-\\- arguments]" }
   for _, c in ipairs(commands) do out[#out + 1] = ".br\n.B " .. roff(c[1]) .. "\n\\&..." end
-  out[#out + 1] = ".SH DESCRIPTION\n" .. roff("Linear operators, Kirchhoff modelling and migration, iterative solvers, from Lua. " ..
-    "Without a script: the prompt on a terminal, " ..
-    "otherwise the script is read from the input. The functions below are those of require \"moho\"; at the prompt help(), ? NAME and TAB show the same.")
+  out[#out + 1] = ".SH DESCRIPTION\n" .. roff("Linear operators, Kirchhoff modelling and migration, iterative " ..
+    "solvers, from Lua. Without a script: the prompt on a terminal, otherwise the script is read from the input. " ..
+    "The functions below are those of require \"moho\"; at the prompt help(), ? NAME and TAB show the same.")
   entries(out, "COMMANDS", commands)
   entries(out, "OPTIONS", options)
   entries(out, "ENVIRONMENT", environment)
-  out[#out + 1] = ".SH \"EXIT STATUS\"\n0 done, 1 error or failed test, 2 usage, 3 the device asked for is not available, 130 interrupted, 143 terminated."
+  out[#out + 1] = ".SH \"EXIT STATUS\"\n0 done, 1 error or failed test, 2 usage, 3 the device asked for is not " ..
+    "available, 130 interrupted, 143 terminated."
   for _, g in ipairs(manual.groups()) do
     out[#out + 1] = ".SH \"" .. g.name:upper() .. "\""
     for _, name in ipairs(g.names) do one(out, schema.registry[name]) end

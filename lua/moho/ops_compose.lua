@@ -81,7 +81,8 @@ end
 
 local function spread(class, args)
   args[#args + 1] = { "fh", "function",
-    help = "function(ix0, it0) instead of table: gives nx positions, from 1, and if wanted a list of fractions; absent: the table" }
+    help = "function(ix0, it0) instead of table: gives nx positions, from 1, and if wanted a list of fractions; " ..
+      "absent: the table" }
   return schema.fn{
     name = class.name, group = "operators", help = class.help, args = args, returns = "operator",
     call = function(o)
@@ -109,7 +110,9 @@ end
 local function apply_columns(A, cols)
   local who, n = "operator:apply_columns", A.shape[2]
   local list = schema.kind_of(cols) == "array" and cols.ndim == 1 and cols:totable() or cols
-  if type(list) ~= "table" then schema.fail(who, "argument 'cols': expected a list (n), got %s", schema.describe(cols)) end
+  if type(list) ~= "table" then
+    schema.fail(who, "argument 'cols': expected a list (n), got %s", schema.describe(cols))
+  end
   for i, v in ipairs(list) do
     if type(v) ~= "number" or v < 1 or v > n or v ~= math.floor(v) then
       schema.fail(who, "argument 'cols': expected whole numbers from 1 to %d, got %s at %d", n, schema.describe(v), i)
@@ -123,10 +126,11 @@ end
 function compose.install(M, method, arguments)
   M.block = schema.fn{
     name = "block", group = "operators", list = true, returns = "operator",
-    help = "Rows of operators: moho.block{ {A, B}, {C, D} } is the vstack of the rows' hstacks. Operators of one row " ..
-      "give data of one size, those below each other take models of one size. " ..
-      "Shapes as vstack's and hstack's. y[i] = sum over j of A[i][j] x[j], each row in its own unit. Joint inversions. After PyLops' Block.",
-    args = { { "lanes", "integer", min = 1, max = 16, help = "how many rows that are lifted are under way at once; absent: 2; see vstack" },
+    help = "Rows of operators: moho.block{ {A, B}, {C, D} } is the vstack of the rows' hstacks. Operators of one " ..
+      "row give data of one size, those below each other take models of one size. Shapes as vstack's and hstack's. " ..
+      "y[i] = sum over j of A[i][j] x[j], each row in its own unit. Joint inversions. After PyLops' Block.",
+    args = { { "lanes", "integer", min = 1, max = 16,
+               help = "how many rows that are lifted are under way at once; absent: 2; see vstack" },
       over_devices.argument, { "name", "string", help = "shown in print; absent: the class" } },
     errors = "rows of unequal length; operators of different devices, dtypes or sizes; " .. over_devices.errors,
     call = block,
@@ -137,8 +141,8 @@ function compose.install(M, method, arguments)
   end
   method{ name = "operator:apply_columns",
     help = "The operator of some of the matrix' columns: A:apply_columns{1, 5, 7} takes models of as many elements. " ..
-      "Its adjoint gives those elements of the whole one's. y = A[:, cols] x: model shape (#cols), data and units as A's. " ..
-      "After PyLops' apply_columns.",
+      "Its adjoint gives those elements of the whole one's. y = A[:, cols] x: model shape (#cols), data and units " ..
+      "as A's. After PyLops' apply_columns.",
     args = { { "cols", "table|array", need = true, help = "columns (n), from 1: elements of the model in C order" } },
     returns = "operator", call = apply_columns }
 end

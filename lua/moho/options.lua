@@ -4,8 +4,8 @@
 --                           kind = { "half", choices = { "half", "full" } } }
 --
 -- reads --niter=20, --niter 20, --show, --no-show (booleans), --help, --; the type is the default's. A list as default
--- takes numbers or words with commas. What is left over is o[1], o[2], ... A wrong option ends the script with exit code 2,
--- and a name that was not declared, o.nitre, is an error.
+-- takes numbers or words with commas. What is left over is o[1], o[2], ... A wrong option ends the script with exit
+-- code 2, and a name that was not declared, o.nitre, is an error.
 local provenance = require "moho.provenance"
 local schema = require "moho.schema"
 
@@ -76,7 +76,8 @@ local function help(list, script)
   for _, o in ipairs(list) do
     local left = o.flag
     if o.type ~= "boolean" then
-      left = left .. "=" .. (o.choices and table.concat(o.choices, "|") or o.type == "table" and "LIST" or o.type:upper())
+      left = left .. "=" .. (o.choices and table.concat(o.choices, "|") or o.type == "table" and "LIST" or
+                             o.type:upper())
     end
     local note = o.default ~= nil and (" [%s]"):format(value_text(o.default)) or o.need and " (needed)" or ""
     lines[#lines + 1] = ("  %-26s %s%s"):format(left, o.help or "", note)
@@ -169,7 +170,9 @@ return schema.fn {
       local names = {}
       for i, o in ipairs(list) do names[i], names[o.name] = o.name, true end
       return setmetatable(out, { __index = function(_, key)
-        if type(key) == "string" and not names[key] then schema.fail("options", "no option '%s' was declared%s", key, schema.suggest(key, names)) end
+        if type(key) == "string" and not names[key] then
+          schema.fail("options", "no option '%s' was declared%s", key, schema.suggest(key, names))
+        end
       end })
     end
     if ok then

@@ -7,7 +7,8 @@ local plot = {}
 
 local file, title, xlabel, ylabel, label = shared.file, shared.title, shared.xlabel, shared.ylabel, shared.label
 local width, height, font, x_axis, y_axis = shared.width, shared.height, shared.font, shared.x_axis, shared.y_axis
-local transpose, clip, cmap, interp, aspect, bar = shared.transpose, shared.clip, shared.cmap, shared.interp, shared.aspect, shared.bar
+local transpose, clip, cmap, interp, aspect, bar = shared.transpose, shared.clip, shared.cmap, shared.interp,
+  shared.aspect, shared.bar
 local text_help, gives = shared.text_help, shared.gives
 local check_file, pair, parameters, data_first = shared.check_file, shared.pair, shared.parameters, shared.data_first
 
@@ -76,7 +77,8 @@ picture says so.
     { "gain", "number", min = 0.01, max = 100, default = 1, help = "deflection at the clip, in trace distances" },
     { "fill", "string", choices = { "positive", "negative", "none" }, default = "positive",
       help = "the side that is filled" },
-    { "every", "integer", min = 1, help = "draw each n-th trace; absent: as many as fit" }, title, xlabel, ylabel, x_axis, y_axis, transpose,
+    { "every", "integer", min = 1, help = "draw each n-th trace; absent: as many as fit" }, title, xlabel, ylabel,
+    x_axis, y_axis, transpose,
     width, height, font,
   },
   returns = "table { file, width, height, clip, nonfinite, every }",
@@ -153,13 +155,15 @@ or a list of lines { y=, x=, label=, dashed=, marks=, line=false }. Without x: y
 finite are gaps.
 ]] .. text_help,
   args = {
-    { "y", "array|table", need = true, help = "what to draw: (n), (nlines, n), a list of numbers or of lines" }, file, title,
+    { "y", "array|table", need = true, help = "what to draw: (n), (nlines, n), a list of numbers or of lines" }, file,
+    title,
     { "xlabel", "string", help = "under the horizontal axis; absent: from the axes" },
     { "ylabel", "string", help = "beside the vertical axis; absent: none" },
     { "logx", "boolean", help = "logarithmic horizontal axis; absent: false" },
     { "logy", "boolean", help = "logarithmic vertical axis; absent: false" },
     { "xlim", "numbers", help = "{ from, to }, in the unit of x; absent: all of the data" },
-    { "ylim", "numbers", help = "{ from, to }; from above to turns the axis round, in the unit of y; absent: all of the data" },
+    { "ylim", "numbers",
+      help = "{ from, to }; from above to turns the axis round, in the unit of y; absent: all of the data" },
     { "legend", "string", choices = { "upper right", "upper left", "lower left", "lower right", "none" },
       help = "default: the emptiest corner" },
     width, height, font,

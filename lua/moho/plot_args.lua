@@ -20,9 +20,11 @@ M.clip = { "clip", "numbers",
   help = "a part of the samples, 0.98: its quantile is the end of the scale; or { min, max }; absent: by the data" }
 M.maps = { "seismic", "grey", "model", "rainbow", "gray", "seismic_r", "grey_r", "model_r", "rainbow_r", "gray_r" }
 M.cmap = { "cmap", "string", choices = M.maps,
-  help = "seismic: blue, white, red; grey: black is low, grey_r: black is high; model: even lightness; rainbow; absent: by the data" }
+  help = "seismic: blue, white, red; grey: black is low, grey_r: black is high; model: even lightness; rainbow; " ..
+    "absent: by the data" }
 M.interp = { "interp", "string", choices = { "bilinear", "nearest" },
-  help = "between samples; where a pixel holds several, bilinear takes their mean; absent: nearest where samples are large" }
+  help = "between samples; where a pixel holds several, bilinear takes their mean; absent: nearest where samples " ..
+    "are large" }
 M.aspect = { "aspect", "string", choices = { "fill", "equal" },
   help = "equal: one scale in both directions, the default when both have one unit of length and similar lengths" }
 M.label = { "label", "string", help = "beside the colour bar, with the unit; absent: none" }

@@ -20,7 +20,8 @@ Bar.__index = Bar
 
 local function times(self, now)
   local gone = now - self.start
-  local left = self.done > 0 and self.done < self.total and ", " .. show.duration(gone / self.done * (self.total - self.done)) .. " left" or ""
+  local left = self.done > 0 and self.done < self.total and ", " ..
+    show.duration(gone / self.done * (self.total - self.done)) .. " left" or ""
   return show.duration(gone) .. left
 end
 
@@ -48,7 +49,8 @@ local function tell(self, last)
     if last and not self.told then return end
     if now - (self.told or self.start) >= PLAIN or last then
       self.told = now
-      io.stderr:write(("%s%d/%d  %s%s\n"):format(self.label ~= "" and self.label .. "  " or "", self.done, self.total, times(self, now),
+      io.stderr:write(("%s%d/%d  %s%s\n"):format(self.label ~= "" and self.label .. "  " or "", self.done, self.total,
+                                                 times(self, now),
         self.note and "  " .. self.note or ""))
     end
   elseif not last and now - self.start >= QUIET and now - (self.drawn or 0) >= REDRAW then
@@ -60,7 +62,8 @@ end
 Bar.step = schema.fn{
   name = "progress:step", group = "scripts", positional = true,
   help = "One unit of work, or n, is done.",
-  args = { { "n", "number", default = 1, min = 0, help = "how many units of work" }, { "note", "string", help = "a word behind the bar; absent: as it is" } },
+  args = { { "n", "number", default = 1, min = 0, help = "how many units of work" },
+           { "note", "string", help = "a word behind the bar; absent: as it is" } },
   returns = "the bar",
   call = function(self, n, note)
     self.done = math.min(self.total, self.done + n)
@@ -71,7 +74,8 @@ Bar.step = schema.fn{
 }
 
 Bar.close = schema.fn{
-  name = "progress:close", group = "scripts", positional = true, help = "Takes the bar off the terminal. Closing again does nothing.", args = {},
+  name = "progress:close", group = "scripts", positional = true,
+  help = "Takes the bar off the terminal. Closing again does nothing.", args = {},
   returns = "seconds since it was made",
   call = function(self)
     if shown == self then progress.wipe() end
@@ -101,7 +105,8 @@ A progress bar with the time left, on the terminal of standard error, for loops 
   local bar = moho.progress(20, "shots")  ... bar:step() ... bar:close()
 
 Where standard error is no terminal a line is written every 30 s. Solvers show a line of their own.]],
-  args = { { "total", "integer", need = true, min = 0, help = "units of work" }, { "label", "string", default = "", help = "what is counted" } },
+  args = { { "total", "integer", need = true, min = 0, help = "units of work" },
+           { "label", "string", default = "", help = "what is counted" } },
   returns = "bar: call it in a for loop, or bar:step(n, note), bar:close()",
   call = function(total, label)
     return setmetatable({ total = total, label = label, done = 0, at = 0, start = core.clock() }, Bar)

@@ -7,7 +7,9 @@ local own                                       -- names that were there before 
 
 local function bytes_of(v)
   local kind = schema.kind_of(v)
-  if kind == "array" and not v.freed then return v.nbytes, v.device, "(" .. table.concat(v.shape, ", ") .. ")", v.dtype end
+  if kind == "array" and not v.freed then
+    return v.nbytes, v.device, "(" .. table.concat(v.shape, ", ") .. ")", v.dtype
+  end
   if kind == "operator" and not v.freed then return nil, v.device, v.title, v.dtype end
 end
 
@@ -28,7 +30,8 @@ end
 
 prompt.who = schema.fn{
   name = "who", group = "prompt", positional = true,
-  help = "Lists the variables of this session: name, kind, shape or value, bytes, device. _ is the last result, _1 to _9 those before it.",
+  help = "Lists the variables of this session: name, kind, shape or value, bytes, device. _ is the last result, _1 " ..
+    "to _9 those before it.",
   args = {}, returns = "nothing; it prints",
   call = function()
     local rows, width, total, seen = {}, { 0, 0, 0, 0, 0 }, 0, {}
@@ -42,7 +45,9 @@ prompt.who = schema.fn{
     table.sort(rows, function(a, b) return a[1] < b[1] end)
     for _, r in ipairs(rows) do for i, cell in ipairs(r) do width[i] = math.max(width[i], #cell) end end
     for _, r in ipairs(rows) do
-      for i, cell in ipairs(r) do r[i] = i == 4 and (" "):rep(width[i] - #cell) .. cell or cell .. (" "):rep(width[i] - #cell) end
+      for i, cell in ipairs(r) do
+        r[i] = i == 4 and (" "):rep(width[i] - #cell) .. cell or cell .. (" "):rep(width[i] - #cell)
+      end
       print((table.concat(r, "  "):gsub("%s+$", "")))
     end
     if #rows == 0 then print "no variables yet" elseif total > 0 then print(("arrays: %s"):format(show.bytes(total))) end
@@ -51,13 +56,15 @@ prompt.who = schema.fn{
 
 prompt.reload = schema.fn{
   name = "reload", group = "prompt", positional = true,
-  help = "Loads a module of your own again after its file changed. Where it gives a table, the table that is in use gets the new fields, so that " ..
-    "variables that hold it see them.",
+  help = "Loads a module of your own again after its file changed. Where it gives a table, the table that is in use " ..
+    "gets the new fields, so that variables that hold it see them.",
   args = { { "module", "string", need = true, help = "name as for require" } }, returns = "what the module gives",
   errors = "modules that are not found; errors in the file: the old module stays",
   call = function(name)
     local old = package.loaded[name]
-    if name == "moho" or name:sub(1, 5) == "moho." then schema.fail("reload", "'%s' is part of the program; leave and start again", name) end
+    if name == "moho" or name:sub(1, 5) == "moho." then
+      schema.fail("reload", "'%s' is part of the program; leave and start again", name)
+    end
     package.loaded[name] = nil
     local ok, new = pcall(require, name)
     if not ok then
@@ -96,7 +103,9 @@ prompt.edit = schema.fn{
     local ok = os.execute(editor .. " '" .. path:gsub("'", "'\\''") .. "'")
     local text = slurp(path)
     if not file then os.remove(path) end
-    if ok ~= 0 or not text then schema.fail("edit", "%s did not end well: nothing was run; VISUAL or EDITOR names another editor", editor) end
+    if ok ~= 0 or not text then
+      schema.fail("edit", "%s did not end well: nothing was run; VISUAL or EDITOR names another editor", editor)
+    end
     local f, err = loadstring(text, file and "@" .. file or "=edit")
     if not f then error(err, 0) end
     prompt.last = text

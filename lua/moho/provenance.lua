@@ -1,4 +1,5 @@
--- What every HDF5 file is told of its making: the script and its arguments, parameters, versions, seeds. See io/provenance.c.
+-- What every HDF5 file is told of its making: the script and its arguments, parameters, versions, seeds. See
+-- io/provenance.c.
 local core = require "moho.core"
 local host = require "moho.host"
 
@@ -33,7 +34,8 @@ function provenance.start()
   for i = 1, arg and #arg or 0 do words[i] = value_text(tostring(arg[i])) end
   core.provenance("moho_versions", clean(host.versions()), true)
   if name then core.provenance("moho_script_name", clean(name:match "[^/]*$"), true) end
-  local script = arg and arg[-1] and name ~= "-" and text_of(name) or host.code()    -- without a script arg[0] is the program
+  -- without a script arg[0] is the program
+  local script = arg and arg[-1] and name ~= "-" and text_of(name) or host.code()
   if script then core.provenance("moho_script", clean(script), true) end
   if #words > 0 then core.provenance("moho_arguments", clean(table.concat(words, " ")), true) end
 end

@@ -8,9 +8,11 @@ local kind_of = require("moho.schema").kind_of
 
 -- What plain Lua has, and arg: not the user's.
 local standard = { arg = true, bit = true, jit = true }
-for name in ("_G _VERSION assert collectgarbage coroutine debug dofile error gcinfo getfenv getmetatable io ipairs load loadfile loadstring math " ..
-  "module newproxy next os package pairs pcall print rawequal rawget rawset require select setfenv setmetatable string table tonumber tostring " ..
-  "type unpack xpcall rawlen"):gmatch "%S+" do standard[name] = true end
+for name in ("_G _VERSION assert collectgarbage coroutine debug dofile error gcinfo getfenv getmetatable io ipairs " ..
+  "load loadfile loadstring math module newproxy next os package pairs pcall print rawequal rawget rawset require " ..
+  "select setfenv setmetatable string table tonumber tostring type unpack xpcall rawlen"):gmatch "%S+" do
+  standard[name] = true
+end
 
 local MAIN, MORE, SLOW = "moho> ", "..> ", 0.5
 local CHUNK = "=prompt"
@@ -37,7 +39,8 @@ local function compile(text)
   if f then
     -- Not `return f()`: a tail call loses the frame, and nils at the end are lost.
     -- The line feed is for a comment at the end; without need it would put errors on the next line.
-    local packed = loadstring("return (...)(" .. expr .. ")", CHUNK) or loadstring("return (...)(" .. expr .. "\n)", CHUNK)
+    local packed = loadstring("return (...)(" .. expr .. ")", CHUNK) or loadstring("return (...)(" .. expr .. "\n)",
+        CHUNK)
     if packed then return function() return packed(count) end, not shut end
     return function() return count(f()) end, false      -- "x; -- comment"
   end
@@ -64,7 +67,9 @@ local function inline(v, depth)
   for i = 1, math.min(n, MOST) do out[i] = inline(v[i], depth - 1) end
   local rest = n > MOST and ("... (%d in all)"):format(n) or nil
   out[#out + 1] = rest
-  for k in pairs(v) do if not (type(k) == "number" and k >= 1 and k <= n and k % 1 == 0) then names[#names + 1] = k end end
+  for k in pairs(v) do
+    if not (type(k) == "number" and k >= 1 and k <= n and k % 1 == 0) then names[#names + 1] = k end
+  end
   table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
   for i, k in ipairs(names) do
     if i > 2 * MOST then out[#out + 1] = ("... (%d names)"):format(#names) break end

@@ -1,5 +1,6 @@
--- RSF, Madagascar's files: a text of key=value words, the last of a key holds, and values in a file of their own (in="PATH") or behind the
--- text (in="stdin", after the bytes 0c 0c 04). n1 is the fastest axis: our last one. o, d, label and unit are the axes' sampling.
+-- RSF, Madagascar's files: a text of key=value words, the last of a key holds, and values in a file of their own
+-- (in="PATH") or behind the text (in="stdin", after the bytes 0c 0c 04). n1 is the fastest axis: our last one. o, d,
+-- label and unit are the axes' sampling.
 local core = require "moho.core"
 local schema = require "moho.schema"
 
@@ -73,7 +74,8 @@ function rsf.read(who, path)
   local bytes = number(who, path, words, "esize", kind == "complex" and 8 or 4)
   local dtype = form and formats[kind .. ("%d"):format(bytes == 0 and 4 or bytes)]
   if not dtype or not (form == "native" or form == "xdr" or form == "ascii") then
-    schema.fail(who, "%s: data_format=%q with esize=%s is not supported; known are native, xdr and ascii float, double, complex, int", path,
+    schema.fail(who, "%s: data_format=%q with esize=%s is not supported; known are native, xdr and ascii float, " ..
+                  "double, complex, int", path,
       words.data_format or "native_float", words.esize or "4")
   end
   local own = words["in"] == "stdin"
@@ -85,17 +87,22 @@ function rsf.read(who, path)
   for i = 1, last do
     local o, d = number(who, path, words, "o" .. i), number(who, path, words, "d" .. i)
     local label, unit = words["label" .. i], words["unit" .. i]
-    if o or d or label or unit then core.array_axis(a, last + 1 - i, { o = o or 0, d = d or 1, label = label or "", unit = unit or "" }) end
+    if o or d or label or unit then
+      core.array_axis(a, last + 1 - i, { o = o or 0, d = d or 1, label = label or "", unit = unit or "" })
+    end
   end
   return a
 end
 
 -- ---- writing -------------------------------------------------------------------------------
-local kinds = { f32 = { "native_float", 4 }, f64 = { "native_double", 8 }, c64 = { "native_complex", 8 }, i32 = { "native_int", 4 } }
+local kinds = { f32 = { "native_float", 4 }, f64 = { "native_double", 8 }, c64 = { "native_complex", 8 },
+                i32 = { "native_int", 4 } }
 
 function rsf.write(who, path, a)
   local kind = kinds[a.dtype]
-  if not kind then schema.fail(who, "%s: RSF holds f32, f64, c64 and i32, got %s; convert with a:astype", path, schema.describe(a)) end
+  if not kind then
+    schema.fail(who, "%s: RSF holds f32, f64, c64 and i32, got %s; convert with a:astype", path, schema.describe(a))
+  end
   local lines = { ("moho %s"):format(core.version), "" }
   local shape = a.shape
   for i = 1, math.max(1, #shape) do

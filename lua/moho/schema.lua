@@ -8,11 +8,11 @@
 --     call = function(o) ... end,        -- o: the named arguments, checked, defaults filled in
 --   }
 --
--- gives a function that takes one table of named arguments; with positional = true it takes them in
--- order and call gets them in order. Methods are positional and named "array:slice"; their self is not listed.
--- Types: number integer boolean string table function array operator generator file shape (a list of
--- integers or one integer) numbers (a number or a list of numbers) flags (a boolean or a list) dtype device any; alternatives with |.
--- An argument's description may have min, max, choices, and nan = true where not-a-number is a value like others.
+-- gives a function that takes one table of named arguments; with positional = true it takes them in order and call gets
+-- them in order. Methods are positional and named "array:slice"; their self is not listed. Types: number integer
+-- boolean string table function array operator generator file shape (a list of integers or one integer) numbers (a
+-- number or a list of numbers) flags (a boolean or a list) dtype device any; alternatives with |. An argument's
+-- description may have min, max, choices, and nan = true where not-a-number is a value like others.
 local schema = {}
 
 local registry, order = {}, {}
@@ -170,10 +170,13 @@ local words = {
   file = "an open HDF5 file",   dtype = "a dtype (f32 f64 c64 c128 i32 i64)", device = 'a device ("cpu", "cuda:N")',
 }
 
---- "array, table or number" for "array|table|number", each as `called` has it. Where arrays are taken a complex number goes without saying.
+--- "array, table or number" for "array|table|number", each as `called` has it. Where arrays are taken a complex number
+-- goes without saying.
 function schema.types(t, called)
   local w = {}
-  for one in t:gsub("^array|table|number|complex$", "array|table|number"):gmatch("[^|]+") do w[#w + 1] = called[one] or one end
+  for one in t:gsub("^array|table|number|complex$", "array|table|number"):gmatch("[^|]+") do
+    w[#w + 1] = called[one] or one
+  end
   local last = table.remove(w)
   return #w > 0 and table.concat(w, ", ") .. " or " .. last or last
 end
@@ -206,7 +209,8 @@ local function check_value(def, spec, v)
     for _, c in ipairs(spec.choices) do ok = ok or c == v end
   end
   if ok and type(v) == "string" and v:find("\0", 1, true) and not spec[2]:find("any", 1, true) then
-    schema.fail(def.name, "argument '%s': expected a string without a zero byte, where C's strings end, got %s", spec[1], schema.describe(v))
+    schema.fail(def.name, "argument '%s': expected a string without a zero byte, where C's strings end, got %s",
+                spec[1], schema.describe(v))
   end
   if not ok then
     local hint = ""
@@ -226,11 +230,13 @@ local function names_of(def)
 end
 
 -- What PyLops and SciPy call it.
-local elsewhere = { iter_lim = "niter", maxiter = "niter", engine = "device", calc_var = "var", n_iter = "niter", rtol = "tol" }
+local elsewhere = { iter_lim = "niter", maxiter = "niter", engine = "device", calc_var = "var", n_iter = "niter",
+                    rtol = "tol" }
 
 local function checked_named(def, given)
   if type(given) ~= "table" then
-    schema.fail(def.name, "expected one table of named arguments {%s}, got %s", table.concat(names_of(def), "=, ") .. "=",
+    schema.fail(def.name, "expected one table of named arguments {%s}, got %s", table.concat(names_of(def), "=, ") ..
+                "=",
       schema.describe(given))
   end
   local o, items, last = {}, 0, 0
@@ -244,7 +250,8 @@ local function checked_named(def, given)
       else
         local other = elsewhere[k]
         other = def.by_name[other] and (" (here it is '%s')"):format(other)
-        schema.fail(def.name, "unknown argument '%s'%s; it takes %s", tostring(k), other or schema.suggest(tostring(k), names_of(def)),
+        schema.fail(def.name, "unknown argument '%s'%s; it takes %s", tostring(k),
+                    other or schema.suggest(tostring(k), names_of(def)),
           table.concat(names_of(def), ", "))
       end
     end
@@ -303,7 +310,8 @@ function schema.fn(def)
       local kind = def.name:match("^(.-):")
       def.fn = function(self, ...)
         if kind_of(self) ~= kind then
-          schema.fail(def.name, "called on %s; write x:%s(...) with a colon", schema.describe(self), def.name:match(":(.*)$"))
+          schema.fail(def.name, "called on %s; write x:%s(...) with a colon", schema.describe(self),
+                      def.name:match(":(.*)$"))
         end
         return def.call(self, check_positional(def, select("#", ...), ...))
       end

@@ -118,7 +118,8 @@ declare{
     { "pad", "integer", min = 0, help = "zeros behind the traces, as many as samples when not given: no wrap-around" },
     dtype_arg, device_arg,
   },
-  returns = "array like a, or operator", errors = "frequencies that do not rise, or begin at the Nyquist frequency or above",
+  returns = "array like a, or operator",
+  errors = "frequencies that do not rise, or begin at the Nyquist frequency or above",
   source = "gain |H(f)| = 1 / sqrt((1 + (low/f)^2n) (1 + (f/high)^2n)) for the Butterworth filter, phase zero",
   call = function(o)
     local moho = require "moho"
@@ -134,7 +135,8 @@ declare{
     end
     local most = 0.5 / s.dt
     if f[1] >= most and f[1] > 0 or #f == 4 and f[2] >= most then
-      schema.fail(name, "argument 'f': expected a band that begins below %g Hz, the Nyquist frequency of the step dt = %g s, got {%s}; is dt right?", most, s.dt,
+      schema.fail(name, "argument 'f': expected a band that begins below %g Hz, the Nyquist frequency of the step " ..
+                    "dt = %g s, got {%s}; is dt right?", most, s.dt,
         table.concat(f, ", "))
     end
     local F = transform(s, good_size(s.n + (o.pad or s.n)))
@@ -247,7 +249,8 @@ declare{
     { "level", "number", min = 0, help = "level of the result, in a's unit; absent: that of all traces" },
   },
   returns = "array like a, and the factors (a's shape with 1 for the axis)",
-  source = "y = a L / l, l of each trace (rms: sqrt(sum a^2 / n)), L the root mean square of the l of live traces, or level",
+  source = "y = a L / l, l of each trace (rms: sqrt(sum a^2 / n)), L the root mean square of the l of live traces, " ..
+    "or level",
   call = function(o)
     local s = subject("signal.balance", o)
     local x = s.a
@@ -426,12 +429,14 @@ local function pair(name, help, source, f)
   }
 end
 
-pair("mae", "Mean absolute error of y against x, in their unit.", "mae = sum |x - y| / n", function(x, y) return (x - y):abs():mean() end)
+pair("mae", "Mean absolute error of y against x, in their unit.", "mae = sum |x - y| / n",
+     function(x, y) return (x - y):abs():mean() end)
 pair("mse", "Mean square error of y against x, in their unit squared.", "mse = sum |x - y|^2 / n",
   function(x, y) return (x - y):norm() ^ 2 / x.size end)
 pair("snr", "Signal-to-noise ratio of y against the clean x, in dB.", "snr = 10 log10(sum |x|^2 / sum |x - y|^2)",
   function(x, y) return 20 * math.log10(x:norm() / (x - y):norm()) end)
-pair("psnr", "Peak signal-to-noise ratio of y against the clean real x, in dB.", "psnr = 10 log10(max(x)^2 n / sum |x - y|^2)",
+pair("psnr", "Peak signal-to-noise ratio of y against the clean real x, in dB.",
+     "psnr = 10 log10(max(x)^2 n / sum |x - y|^2)",
   function(x, y) return 10 * math.log10(x:max() ^ 2 * x.size / (x - y):norm() ^ 2) end)
 
 return M

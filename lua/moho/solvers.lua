@@ -17,7 +17,8 @@ local tol = {
 local damp = { "damp", "number", default = 0, min = 0, help = "weight of ||x||, squared in what is minimised" }
 local M = {
   "M", "operator",
-  help = "preconditioner: a Hermitian positive operator A.dims <- A.dims, about A^-1 (cg), (A'A + damp^2)^-1 (cgls); absent: none",
+  help = "preconditioner: a Hermitian positive operator A.dims <- A.dims, about A^-1 (cg), (A'A + damp^2)^-1 " ..
+    "(cgls); absent: none",
 }
 declare("cg", { A, y, x0, niter, tol, M }, [[
 Solves A x = y for a Hermitian positive definite A by conjugate gradients. Stops when ||y - A x|| is below tol times
@@ -54,7 +55,9 @@ local change = { "tol", "number", default = 1e-6, min = 0,
 local function sparse(o)
   if type(o.decay) == "table" then
     for i, v in ipairs(o.decay) do
-      if type(v) ~= "number" then schema.fail("ista", "argument 'decay': expected a list of numbers, element %d is %s", i, schema.describe(v)) end
+      if type(v) ~= "number" then
+        schema.fail("ista", "argument 'decay': expected a list of numbers, element %d is %s", i, schema.describe(v))
+      end
     end
   end
   return { threshold = o.threshold, percentile = o.threshold:find "percentile" ~= nil, alpha = o.alpha or 0,
@@ -64,13 +67,18 @@ end
 local sparse_args = function()
   return {
     A, y, x0, niter,
-    { "SOp", "operator", help = "x = SOp p with p sparse: SOp.dims are p's, SOp.dimsd A.dims; its adjoint must be its inverse; absent: the identity" },
+    { "SOp", "operator", help = "x = SOp p with p sparse: SOp.dims are p's, SOp.dimsd A.dims; its adjoint must be " ..
+        "its inverse; absent: the identity" },
     { "eps", "number", default = 0.1, min = 0, help = "weight of the penalty" },
-    { "alpha", "number", min = 0, help = "step length, below 1 / ||A||^2; absent: that, by Lanczos' method (up to 60 products with A'A)" },
-    { "threshold", "string", default = "soft", choices = { "soft", "hard", "half", "soft-percentile", "hard-percentile", "half-percentile" },
+    { "alpha", "number", min = 0,
+      help = "step length, below 1 / ||A||^2; absent: that, by Lanczos' method (up to 60 products with A'A)" },
+    { "threshold", "string", default = "soft", choices = { "soft", "hard", "half", "soft-percentile", "hard-percentile",
+                                                           "half-percentile" },
       help = "penalty |p|_1 (soft), number of non-zeros (hard), 1/2 sum sqrt|p| (half); or the largest perc % are kept" },
-    { "perc", "number", default = 50, min = 0, max = 100, help = "percentage of coefficients that the percentile thresholds keep" },
-    { "decay", "table|function", help = "factor of eps in each iteration: a list, whose last one holds on, or a function of the iteration; absent: 1" },
+    { "perc", "number", default = 50, min = 0, max = 100,
+      help = "percentage of coefficients that the percentile thresholds keep" },
+    { "decay", "table|function", help = "factor of eps in each iteration: a list, whose last one holds on, or a " ..
+        "function of the iteration; absent: 1" },
     change,
   }
 end
@@ -78,7 +86,8 @@ end
 declare("ista", sparse_args(), [[
 Minimises ||y - A x||^2 + eps phi(p), x = SOp p, by steps along the gradient and thresholds of eps alpha / 2. One
 forward and one adjoint an iteration. info.value is the step alpha.]],
-  "Daubechies, Defrise and De Mol 2004, Communications on Pure and Applied Mathematics 57, 1413-1457; half: Xu et al. 2012", sparse)
+  "Daubechies, Defrise and De Mol 2004, Communications on Pure and Applied Mathematics 57, 1413-1457; half: Xu et " ..
+    "al. 2012", sparse)
 
 declare("fista", sparse_args(), [[
 As ista, with steps from a point ahead of x: its error falls with the square of the iterations. One forward and one
@@ -93,7 +102,8 @@ declare("irls", {
   { "tol_inner", "number", default = 1e-10, min = 0, help = "their relative tolerance on the gradient" },
   { "epsR", "number", default = 1e-10, min = 0,
     help = "in the unit of y; data, datamodel: residuals (and coefficients times damp) far below it count alike" },
-  { "threshR", "boolean", default = false, help = "data, datamodel: weights 1 / max(|r|, epsR), else 1 / (|r| + epsR)" },
+  { "threshR", "boolean", default = false,
+    help = "data, datamodel: weights 1 / max(|r|, epsR), else 1 / (|r| + epsR)" },
   { "damp", "number", default = 0, min = 0,
     help = "data, model: weight of ||x|| in each least squares problem; datamodel: weight of |x|_1, above 0" }, change,
 }, [[
@@ -108,17 +118,21 @@ declare("omp", {
   { "niter_inner", "integer", default = 40, min = 0, max = max,
     help = "steps of conjugate gradients for the columns in use; 0: matching pursuit, only the new coefficient" },
   { "tol_inner", "number", default = 1e-12, min = 0, help = "their relative tolerance on the gradient" },
-  { "tol", "number", default = 1e-4, min = 0, help = "stop when the norm of y - A x is below tol times that of y; 0: off" },
-  { "normalize", "boolean", default = false, help = "compare columns by their norms (as many forwards as A has columns)" },
+  { "tol", "number", default = 1e-4, min = 0,
+    help = "stop when the norm of y - A x is below tol times that of y; 0: off" },
+  { "normalize", "boolean", default = false,
+    help = "compare columns by their norms (as many forwards as A has columns)" },
 }, [[
 Orthogonal matching pursuit: every iteration takes the column of A that goes best with the residual, then solves least
 squares for the columns in use. x is zero elsewhere. Of equal columns the first is taken. info.value counts them.]],
-  "Pati, Rezaiifar and Krishnaprasad 1993, Asilomar Conference; Mallat and Zhang 1993, IEEE Transactions on Signal Processing 41")
+  "Pati, Rezaiifar and Krishnaprasad 1993, Asilomar Conference; Mallat and Zhang 1993, IEEE Transactions on Signal " ..
+    "Processing 41")
 
 declare("split_bregman", {
   A, y, x0,
   { "RegsL1", "table", need = true, help = "list of operators on the model whose results are sparse" },
-  { "epsRL1s", "numbers", need = true, help = "a weight each (or one for all): penalty of the split and threshold, so that eps^2 weighs |R x|_1" },
+  { "epsRL1s", "numbers", need = true,
+    help = "a weight each (or one for all): penalty of the split and threshold, so that eps^2 weighs |R x|_1" },
   { "RegsL2", "table", help = "list of operators on the model whose results are small; absent: none" },
   { "epsRL2s", "numbers", default = 1, help = "a weight each (or one for all)" },
   { "dataregsL2", "table", help = "list of arrays: what RegsL2 of the model should be; absent or false: zero" },
@@ -137,7 +151,8 @@ derivatives, isotropic or along the axes.]],
   "Goldstein and Osher 2009, SIAM Journal on Imaging Sciences 2, 323-343",
   function(o)
     if o.dataregsL2 and #o.dataregsL2 ~= #(o.RegsL2 or {}) then
-      schema.fail("split_bregman", "argument 'dataregsL2': expected %d arrays (or false), got %d", #(o.RegsL2 or {}), #o.dataregsL2)
+      schema.fail("split_bregman", "argument 'dataregsL2': expected %d arrays (or false), got %d", #(o.RegsL2 or {}),
+                  #o.dataregsL2)
     end
     shared.operators("split_bregman", "RegsL1", o.RegsL1)
     shared.operators("split_bregman", "RegsL2", o.RegsL2 or {})
@@ -152,7 +167,8 @@ local start = { "x0", "array", help = "start, A.dims or flat; absent: random" }
 
 declare("power_iteration", {
   A, start, niter, seed,
-  { "tol", "number", default = 1e-5, min = 0, help = "stop when an iteration changes the eigenvalue by less than tol of it; 0: off" },
+  { "tol", "number", default = 1e-5, min = 0,
+    help = "stop when an iteration changes the eigenvalue by less than tol of it; 0: off" },
 }, [[
 The eigenvalue of largest magnitude of a square A (Hermitian, or with one that stands out): info.value; x is its vector,
 of norm 1, info.rnorm ||A x - value x||. The largest singular value of any A is the root of that of A.H * A.]],
@@ -160,12 +176,14 @@ of norm 1, info.rnorm ||A x - value x||. The largest singular value of any A is 
 
 declare("lanczos", {
   A, start, { "niter", "integer", default = 50, min = 0, max = 1e6, help = "most steps, one forward each" }, seed,
-  { "tol", "number", default = 1e-6, min = 0, help = "stop when both ends are known to this relative error; 0: to the working precision" },
+  { "tol", "number", default = 1e-6, min = 0,
+    help = "stop when both ends are known to this relative error; 0: to the working precision" },
 }, [[
 The ends of the spectrum of a Hermitian A: a table whose value is the largest eigenvalue and low the smallest, error
 and low_error bounds on their distance from an eigenvalue, cond their ratio. For the norm and the condition of any A take
 A.H * A, and roots: norm = sqrt(value), condition = sqrt(cond).]],
-  "Lanczos 1950; Paige 1980, Linear Algebra and its Applications 34, 235-258; Parlett, The Symmetric Eigenvalue Problem, 13.2",
+  "Lanczos 1950; Paige 1980, Linear Algebra and its Applications 34, 235-258; Parlett, The Symmetric Eigenvalue " ..
+    "Problem, 13.2",
   nil, { returns = "table", give = function(x, info)
     x:free()
     info.cond = info.value / info.low

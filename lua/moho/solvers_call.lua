@@ -33,7 +33,9 @@ end
 --- A list of numbers as long as `list`: given, or one for all.
 function M.numbers(who, arg, v, list)
   if type(v) == "number" then return M.filled(v, #list) end
-  if #v ~= #list then schema.fail(who, "argument '%s': expected %d numbers, one an operator, got %d", arg, #list, #v) end
+  if #v ~= #list then
+    schema.fail(who, "argument '%s': expected %d numbers, one an operator, got %d", arg, #list, #v)
+  end
   return v
 end
 
@@ -56,7 +58,8 @@ local function check_adjoint(method, o)
   local ok, err, tol, fr, fi, ar, ai = core.op_dottest(A)
   if not ok then
     local function text(re, im) return im == 0 and ("%.9g"):format(re) or ("%.9g%+.9gi"):format(re, im) end
-    schema.fail(method, "argument 'A': check: A.H is not its adjoint: <Au, v> = %s but <u, A'v> = %s; relative difference %.3g, allowed %.3g",
+    schema.fail(method, "argument 'A': check: A.H is not its adjoint: <Au, v> = %s but <u, A'v> = %s; relative " ..
+                  "difference %.3g, allowed %.3g",
       text(fr, fi), text(ar, ai), err, tol)
   end
   if not hermitian[method] then return end
@@ -64,7 +67,8 @@ local function check_adjoint(method, o)
   local v = A * u
   local off = (v - A.H * u):norm()
   if off > 10 * tol * v:norm() then
-    schema.fail(method, "argument 'A': check: it is not Hermitian: ||A u - A.H u|| = %.3g ||A u|| for a random u; for least squares use cgls or lsqr",
+    schema.fail(method, "argument 'A': check: it is not Hermitian: ||A u - A.H u|| = %.3g ||A u|| for a random u; " ..
+                  "for least squares use cgls or lsqr",
       off / v:norm())
   end
 end
@@ -79,7 +83,9 @@ function M.solve(method, o, renamed)
   par.every = show and 1 or o.every
   if par.progress == nil then par.progress = not show and core.terminal() end
   for _, name in ipairs{ "checkpoint_every", "resume" } do
-    if o[name] and not o.checkpoint then schema.fail(method, "argument '%s': there is no 'checkpoint' file to keep or to go on from", name) end
+    if o[name] and not o.checkpoint then
+      schema.fail(method, "argument '%s': there is no 'checkpoint' file to keep or to go on from", name)
+    end
   end
   par.checkpoint_every = par.checkpoint_every or 10
   local x, info = core.solve(method, o.A, o.y, o.x0, par, monitor_of(o, show))
@@ -102,11 +108,15 @@ M.common = {
   { "every", "integer", default = 1, min = 1, max = max, help = "iterations between callbacks" },
   { "show", "boolean|integer", default = false, help = "print a table; a number: every so many iterations" },
   { "progress", "boolean",
-    help = "a line on the terminal with the time left, for runs of more than a second; absent: when there is one and no show" },
-  { "max_seconds", "number", default = 0, min = 0, help = "stop after so long (s), seen after each iteration; 0: none" },
+    help = "a line on the terminal with the time left, for runs of more than a second; absent: when there is one " ..
+      "and no show" },
+  { "max_seconds", "number", default = 0, min = 0,
+    help = "stop after so long (s), seen after each iteration; 0: none" },
   { "check", "boolean", default = false, help = "make sure first that A.H is the adjoint (cg: that A is Hermitian)" },
-  { "checkpoint", "string", help = "an HDF5 file for the run's state, written whole or not at all; absent: none is written" },
-  { "checkpoint_every", "integer", min = 1, max = max, help = "iterations between; the last one is kept too; absent: 10" },
+  { "checkpoint", "string",
+    help = "an HDF5 file for the run's state, written whole or not at all; absent: none is written" },
+  { "checkpoint_every", "integer", min = 1, max = max,
+    help = "iterations between; the last one is kept too; absent: 10" },
   { "resume", "boolean", default = false,
     help = "go on from the checkpoint if it is there: the iterates, to the bit, of a run that was not interrupted. "
       .. "One of other sizes, data, parameters or another A is refused" },
@@ -122,13 +132,15 @@ local quadratic = [[
 
 info.arnorm is the norm of the gradient A'(y - A x) - damp^2 x; anorm and acond are norm and condition of A, estimated.]]
 
--- `renamed` gives what the core knows by another name; `result`, for a call that does not give x and info, what and how.
+-- `renamed` gives what the core knows by another name; `result`, for a call that does not give x and info, what and
+-- how.
 function M.declare(into, name, args, help, source, renamed, result)
   for _, a in ipairs(M.common) do args[#args + 1] = a end
   into[name] = schema.fn{
     name = name, group = "solvers", help = help .. "\n" .. M.reasons .. (least_squares[name] and quadratic or ""),
     args = args, returns = result and result.returns or "array A.dims, table", source = source,
-    errors = "shapes, dtypes and devices that do not fit A; a checkpoint that is damaged or of another run; with check, a wrong adjoint",
+    errors = "shapes, dtypes and devices that do not fit A; a checkpoint that is damaged or of another run; with " ..
+      "check, a wrong adjoint",
     call = function(o)
       local x, info = M.solve(name, o, renamed and renamed(o))
       if result then return result.give(x, info) end

@@ -6,7 +6,8 @@ Show.__index = Show
 local iteration = { "Itn", 6, "%6d", "niter" }
 local first = { "x[1]", 14, nil, "first" }
 local sparse = {
-  iteration, first, { "r1norm", 14, "%14.4e", "rnorm" }, { "cost", 14, "%14.4e", "cost" }, { "change", 12, "%12.2e", "change" },
+  iteration, first, { "r1norm", 14, "%14.4e", "rnorm" }, { "cost", 14, "%14.4e", "cost" },
+    { "change", 12, "%12.2e", "change" },
 }
 local columns = {
   cg = { iteration, first, { "r2norm", 16, "%16.4e", "rnorm" } },
@@ -20,9 +21,11 @@ local columns = {
   irls = { iteration, first, { "r1norm", 16, "%16.4e", "rnorm" }, { "change", 12, "%12.2e", "change" } },
   omp = { iteration, first, { "r1norm", 16, "%16.4e", "rnorm" }, { "columns", 10, "%10d", "value" } },
   split_bregman = {
-    iteration, first, { "r1norm", 16, "%16.4e", "rnorm" }, { "cost", 16, "%16.4e", "cost" }, { "change", 12, "%12.2e", "change" },
+    iteration, first, { "r1norm", 16, "%16.4e", "rnorm" }, { "cost", 16, "%16.4e", "cost" },
+      { "change", 12, "%12.2e", "change" },
   },
-  power_iteration = { iteration, first, { "eigenvalue", 20, "%20.10g", "value" }, { "change", 12, "%12.2e", "change" } },
+  power_iteration = { iteration, first, { "eigenvalue", 20, "%20.10g", "value" },
+                      { "change", 12, "%12.2e", "change" } },
   lanczos = {
     iteration, { "largest", 20, "%20.10g", "value" }, { "bound", 12, "%12.2e", "error" },
     { "smallest", 20, "%20.10g", "low" }, { "bound", 12, "%12.2e", "low_error" },
@@ -50,7 +53,8 @@ local parameters = {
 }
 local stop_text = {
   converged = "a tolerance is met", niter = "the iteration limit", stalled = "the limit of the working precision",
-  breakdown = "a zero where none can be: is the adjoint right?", diverged = "what is minimised grows: is the adjoint right, the step short enough?",
+  breakdown = "a zero where none can be: is the adjoint right?",
+  diverged = "what is minimised grows: is the adjoint right, the step short enough?",
   nan = "not-a-number or infinity", indefinite = "negative curvature: the operator is not positive definite",
   interrupted = "interrupted", callback = "stopped by the callback", timeout = "out of time",
 }
@@ -84,7 +88,9 @@ function Show:head(o)
   local par = {}
   for _, name in ipairs(parameters[self.method]) do
     local v = o[name]
-    if v ~= nil then par[#par + 1] = type(v) == "number" and ("%s = %.6g"):format(name, v) or ("%s = %s"):format(name, tostring(v)) end
+    if v ~= nil then
+      par[#par + 1] = type(v) == "number" and ("%s = %.6g"):format(name, v) or ("%s = %s"):format(name, tostring(v))
+    end
   end
   local titles = {}
   for i, c in ipairs(self.columns) do

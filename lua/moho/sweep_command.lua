@@ -73,13 +73,17 @@ end
 -- true: a flag; else how the value is read.
 local run_options = {
   workers = function(v, name) if v == "auto" then return nil end return integer(1)(v, name) end,
-  gpus = words, set = any, limit = integer(1), shuffle = true, rerun = one_of("failed", "all"), fail_fast = true, run = any, emit_list = true,
-  dry_run = true, accept_changes = true, timeout = number(0.001), retries = integer(0), progress = one_of("auto", "bar", "plain", "json", "none"), out = any,
+  gpus = words, set = any, limit = integer(1), shuffle = true, rerun = one_of("failed", "all"), fail_fast = true,
+  run = any, emit_list = true,
+  dry_run = true, accept_changes = true, timeout = number(0.001), retries = integer(0),
+  progress = one_of("auto", "bar", "plain", "json", "none"), out = any,
   only = function(v, name)
     local list = {}
     for w in v:gmatch "[^,]+" do
       local a, b = w:match "^(%d+)%-?(%d*)$"
-      if not a or w:sub(-1) == "-" then usage("option '%s': expected numbers and ranges such as 3,7-9, got '%s'", name, v) end
+      if not a or w:sub(-1) == "-" then
+        usage("option '%s': expected numbers and ranges such as 3,7-9, got '%s'", name, v)
+      end
       list[#list + 1] = { tonumber(a), tonumber(b ~= "" and b or a) }
     end
     return list
@@ -87,12 +91,15 @@ local run_options = {
   shard = function(v, name)
     local i, n = v:match "^(%d+)/(%d+)$"
     i, n = tonumber(i), tonumber(n)
-    if not i or n < 1 or i < 1 or i > n then usage("option '%s': expected I/N with I from 1 to N, got '%s'", name, v) end
+    if not i or n < 1 or i < 1 or i > n then
+      usage("option '%s': expected I/N with I from 1 to N, got '%s'", name, v)
+    end
     return { i, n }
   end,
   worker = integer(1), serve = any,
 }
-local look_options = { status = {}, table = { columns = words, sort = any, csv = any }, best = { by = any }, pivot = {}, report = {},
+local look_options = { status = {}, table = { columns = words, sort = any, csv = any }, best = { by = any }, pivot = {},
+                       report = {},
   merge = { accept_changes = true }, clean = { all = true } }
 
 local function flags(declared)
@@ -152,7 +159,9 @@ local function emit(s, o, plan, given)
   head[#head + 1] = "sweep " .. quoted(given.file)
   local tail = { "--progress=none" }
   for _, set in ipairs(o.sets) do tail[#tail + 1] = quoted("--set=" .. set) end
-  for _, k in ipairs{ "out", "timeout", "retries" } do if o[k] then tail[#tail + 1] = quoted(("--%s=%s"):format(k, o[k])) end end
+  for _, k in ipairs{ "out", "timeout", "retries" } do
+    if o[k] then tail[#tail + 1] = quoted(("--%s=%s"):format(k, o[k])) end
+  end
   if o.accept_changes then tail[#tail + 1] = "--accept-changes" end
   if o.rerun then tail[#tail + 1] = "--rerun=" .. o.rerun end
   if #given.rest > 0 then
@@ -160,7 +169,9 @@ local function emit(s, o, plan, given)
     for _, w in ipairs(given.rest) do tail[#tail + 1] = quoted(w) end
   end
   for _, run in ipairs(plan) do
-    if run.action == "run" then io.write(table.concat(head, " "), " --run=", run.id, " ", table.concat(tail, " "), "\n") end
+    if run.action == "run" then
+      io.write(table.concat(head, " "), " --run=", run.id, " ", table.concat(tail, " "), "\n")
+    end
   end
 end
 
@@ -177,7 +188,9 @@ local function run(s, o, given)
     if not known then usage("option '--run': no run '%s' in this sweep; --dry-run lists them", o.run) end
   end
   local result = require("moho.sweep_run").run(s, o)
-  if o.only and result.total + result.kept == 0 then usage("option '--only': no run of this sweep has such a number; --dry-run lists them") end
+  if o.only and result.total + result.kept == 0 then
+    usage("option '--only': no run of this sweep has such a number; --dry-run lists them")
+  end
   if o.progress ~= "none" and o.progress ~= "json" and not (o.shard or o.run) then
     local lists = tables()
     print(lists.summary(lists.results(s.out), s.minimize or s.maximize and "-" .. s.maximize, host.columns()))
@@ -201,8 +214,8 @@ local function load(file, rest, worker)
   local s = f(unpack(rest))
   local sweep = require "moho.sweep"
   if worker then
-    error(("moho sweep: %s has made other points, or other code, when a worker ran it: the script must make the same sweep each time " ..
-      "(no clock, no random numbers of its own)"):format(file), 0)
+    error(("moho sweep: %s has made other points, or other code, when a worker ran it: the script must make the " ..
+      "same sweep each time (no clock, no random numbers of its own)"):format(file), 0)
   end
   if not sweep.is(s) then
     error(("moho sweep: %s returned %s; it must end in: return moho.sweep{...}"):format(file, schema.describe(s)), 0)
@@ -237,7 +250,8 @@ function look.status(dir) print(tables().status(dir)) end
 
 function look.table(dir, o)
   local list = results(dir)
-  if o.csv then folder.put(o.csv, tables().csv(list), true) else print(tables().text(list, o.columns, o.sort, host.columns())) end
+  if o.csv then folder.put(o.csv, tables().csv(list), true) else print(tables().text(list, o.columns, o.sort,
+      host.columns())) end
 end
 
 function look.best(dir, o)
@@ -289,8 +303,12 @@ local function look_at(what, args)
   if o.help then io.write(usage_text) return 0 end
   local dir = table.remove(left, 1) or usage("%s: of which folder?", what)
   local gathers = what == "merge" and left[1] and not core.file_about(dir)     -- into a new folder
-  if not gathers and core.file_about(dir .. "/runs") ~= "folder" then usage("%s: %s is no folder of a sweep", what, dir) end
-  if what ~= "pivot" and what ~= "merge" and left[1] then usage("%s: one folder, please; '%s' is left over", what, left[1]) end
+  if not gathers and core.file_about(dir .. "/runs") ~= "folder" then
+    usage("%s: %s is no folder of a sweep", what, dir)
+  end
+  if what ~= "pivot" and what ~= "merge" and left[1] then
+    usage("%s: one folder, please; '%s' is left over", what, left[1])
+  end
   look[what](dir:gsub("(.)/+$", "%1"), o, left)
   return 0
 end

@@ -74,11 +74,13 @@ function M.lock(out, part)
   local who = ("process %d on %s since %s"):format(core.process_pid(), core.host_name(), os.date "%Y-%m-%d %H:%M:%S")
   local lock, holder = core.lock_take(out .. "/lock", part, not part and who or nil)
   if lock == nil then
-    error(("sweep: cannot lock its folder, and without a lock two sweeps could write into one. %s. Give a folder on another file system with out ="):format(holder), 0)
+    error(("sweep: cannot lock its folder, and without a lock two sweeps could write into one. %s. Give a folder on " ..
+             "another file system with out ="):format(holder), 0)
   end
   if not lock then
     local by = holder ~= "" and holder or "parts of it (--shard, --run)"
-    error(("sweep: %s is in use by another sweep: %s. Wait for it, or give another folder with out ="):format(out, by), 0)
+    error(("sweep: %s is in use by another sweep: %s. Wait for it, or give another folder with out ="):format(out, by),
+          0)
   end
   return lock
 end

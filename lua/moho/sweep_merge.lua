@@ -1,5 +1,5 @@
--- moho sweep merge DIR [FROM ...]: runs that other machines have done in folders of their own come into one folder. What is there stays: a run
--- comes when DIR has it not done. The other folders are only read.
+-- moho sweep merge DIR [FROM ...]: runs that other machines have done in folders of their own come into one folder.
+-- What is there stays: a run comes when DIR has it not done. The other folders are only read.
 local core = require "moho.core"
 local text = require "moho.sweep_text"
 local folder = require "moho.sweep_folder"
@@ -39,10 +39,14 @@ end
 local function check_same(out, mine, from, theirs)
   local a, b = table.concat(mine.names, ", "), table.concat(theirs.names, ", ")
   if a ~= b then error(("sweep merge: %s is a sweep over %s, %s over %s"):format(out, a, from, b), 0) end
-  if mine.seed ~= theirs.seed then error(("sweep merge: the sweep in %s has seed %s, that in %s %s"):format(out, text.of(mine.seed), from, text.of(theirs.seed)), 0) end
+  if mine.seed ~= theirs.seed then
+    error(("sweep merge: the sweep in %s has seed %s, that in %s %s"):format(out, text.of(mine.seed), from,
+        text.of(theirs.seed)), 0)
+  end
 end
 
--- Results of several codes are not mixed unawares: done runs are of one code and version, or have been accepted beside each other.
+-- Results of several codes are not mixed unawares: done runs are of one code and version, or have been accepted beside
+-- each other.
 local function check_code(out, mine, from, theirs, runs, accept)
   local have, known, other, example = {}, {}, 0, nil
   for _, about in ipairs{ mine, theirs } do for _, pair in ipairs(about.accepted or {}) do known[pair] = true end end
@@ -61,7 +65,8 @@ local function check_code(out, mine, from, theirs, runs, accept)
     else other, example = other + 1, example or r end
   end
   if other > 0 then
-    error(("sweep merge: of the runs in %s %d were made by other code, or another version of moho (%s), than those in %s. --accept-changes takes them all the same"):format(
+    error(("sweep merge: of the runs in %s %d were made by other code, or another version of moho (%s), than those " ..
+             "in %s. --accept-changes takes them all the same"):format(
       from, other, tostring(example.record.moho), out), 0)
   end
   mine.accepted = {}
@@ -72,7 +77,9 @@ end
 --- Takes the runs of `from` that `out` has not done; gives counts: taken, held, left, differ.
 function M.take(out, from, accept)
   local theirs = about_of(from)
-  if core.file_real(out) == core.file_real(from) then error(("sweep merge: %s and %s are one folder"):format(out, from), 0) end
+  if core.file_real(out) == core.file_real(from) then
+    error(("sweep merge: %s and %s are one folder"):format(out, from), 0)
+  end
   local mine = folder.record(out .. "/sweep") or theirs
   check_same(out, mine, from, theirs)
   local held, last = folder.runs(out)
@@ -84,7 +91,9 @@ function M.take(out, from, accept)
     if state ~= "done" and state ~= "failed" then n.left = n.left + 1
     elseif was == "done" or was == "failed" and state == "failed" then
       n.held = n.held + 1
-      if was == state and text.of(old.record.row or {}) ~= text.of(r.record.row or {}) then table.insert(n.differ, r.number) end
+      if was == state and text.of(old.record.row or {}) ~= text.of(r.record.row or {}) then
+        table.insert(n.differ, r.number)
+      end
     else wanted[#wanted + 1] = r end
   end
   local done = {}
@@ -99,7 +108,9 @@ function M.take(out, from, accept)
     n.taken = n.taken + 1
   end
   folder.put_record(out .. "/sweep", mine, true)
-  if not core.file_about(out .. "/script.lua") and core.file_about(from .. "/script.lua") then need(core.file_copy(from .. "/script.lua", out .. "/script.lua")) end
+  if not core.file_about(out .. "/script.lua") and core.file_about(from .. "/script.lua") then
+    need(core.file_copy(from .. "/script.lua", out .. "/script.lua"))
+  end
   return n
 end
 
@@ -107,7 +118,10 @@ end
 function M.words(from, n)
   local words = { ("%s: %d runs taken, %d held already"):format(from, n.taken, n.held) }
   if n.left > 0 then words[#words + 1] = ("%d under way or cut off there and left"):format(n.left) end
-  if #n.differ > 0 then words[#words + 1] = ("run %s has other results there than here; those here are kept"):format(table.concat(n.differ, ", ")) end
+  if #n.differ > 0 then
+    words[#words + 1] = ("run %s has other results there than here; those here are kept"):format(table.concat(n.differ,
+        ", "))
+  end
   return table.concat(words, "; ")
 end
 

@@ -1,5 +1,5 @@
--- What a sweep says while it runs: a line that is written over on a terminal ("bar"), a line a change ("plain"), an object a
--- change ("json", one a line), or nothing ("none"). The first failure is shown at once in each but "none".
+-- What a sweep says while it runs: a line that is written over on a terminal ("bar"), a line a change ("plain"), an
+-- object a change ("json", one a line), or nothing ("none"). The first failure is shown at once in each but "none".
 local core = require "moho.core"
 local host = require "moho.host"
 local show = require "moho.show"
@@ -12,9 +12,11 @@ local function utf8(s)
   if not s:find "[\128-\255]" then return s end
   local out, i = {}, 1
   while i <= #s do
-    local piece = s:match("^[%z\1-\127]+", i) or s:match("^[\194-\223][\128-\191]", i) or s:match("^\224[\160-\191][\128-\191]", i) or
+    local piece = s:match("^[%z\1-\127]+", i) or s:match("^[\194-\223][\128-\191]", i) or
+      s:match("^\224[\160-\191][\128-\191]", i) or
       s:match("^[\225-\236\238\239][\128-\191][\128-\191]", i) or s:match("^\237[\128-\159][\128-\191]", i) or
-      s:match("^\240[\144-\191][\128-\191][\128-\191]", i) or s:match("^[\241-\243][\128-\191][\128-\191][\128-\191]", i) or
+      s:match("^\240[\144-\191][\128-\191][\128-\191]", i) or s:match("^[\241-\243][\128-\191][\128-\191][\128-\191]",
+          i) or
       s:match("^\244[\128-\143][\128-\191][\128-\191]", i)
     out[#out + 1] = piece or "\239\191\189"
     i = i + (piece and #piece or 1)
@@ -97,7 +99,9 @@ end
 -- A run's results with as many digits as are read; all of them are in its record.
 local function row_text(row)
   local words = {}
-  for name, v in pairs(row) do words[#words + 1] = ("%s=%s"):format(name, type(v) == "number" and ("%.6g"):format(v) or text.of(v)) end
+  for name, v in pairs(row) do
+    words[#words + 1] = ("%s=%s"):format(name, type(v) == "number" and ("%.6g"):format(v) or text.of(v))
+  end
   table.sort(words)
   return table.concat(words, ", ")
 end
@@ -109,8 +113,10 @@ function Progress:event(what, run, record, running)
     self.best_text = self.best(record, run) or self.best_text
   elseif what == "failed" then self.failed = self.failed + 1 end
   if self.form == "json" then
-    io.stderr:write(json_value{ event = what, run = run.number, id = run.id, params = run.p, row = record.row, seconds = record.seconds,
-      error = record.error, kind = record.kind, attempt = record.attempt, done = self.done, failed = self.failed, total = self.total,
+    io.stderr:write(json_value{ event = what, run = run.number, id = run.id, params = run.p, row = record.row,
+                                seconds = record.seconds,
+      error = record.error, kind = record.kind, attempt = record.attempt, done = self.done, failed = self.failed,
+      total = self.total,
       left = self:left() }, "\n")
   elseif self.form == "plain" and (what ~= "started") then
     say(self, ("run %d %s in %s: %s%s"):format(run.number, what, show.duration(record.seconds or 0), run.key,
@@ -118,7 +124,8 @@ function Progress:event(what, run, record, running)
     say(self, "  " .. self:summary(running))
   end
   if what == "failed" and self.failed == 1 and self.form ~= "none" and self.form ~= "json" then
-    say(self, ("run %d failed (%s), the first one; it is told in %s"):format(run.number, record.kind, run.dir .. "/error.txt"))
+    say(self, ("run %d failed (%s), the first one; it is told in %s"):format(run.number, record.kind,
+        run.dir .. "/error.txt"))
     say(self, "  parameters " .. run.key)
     for line in tostring(record.trace or record.error):gmatch "[^\n]+" do say(self, "  " .. line) end
   end
@@ -135,7 +142,8 @@ function Progress:finish()
   if self.form == "none" then return end
   local took = core.clock() - self.began
   if self.form == "json" then
-    io.stderr:write(json_value{ event = "end", done = self.done, failed = self.failed, total = self.total, seconds = took }, "\n")
+    io.stderr:write(json_value{ event = "end", done = self.done, failed = self.failed, total = self.total,
+                                seconds = took }, "\n")
   else say(self, ("%s in %s"):format(self:summary(0), show.duration(took))) end
 end
 

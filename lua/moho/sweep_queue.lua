@@ -17,7 +17,8 @@ local function in_shard(shard, id)
 end
 
 --- What --accept-changes has said: results of one code and version stand beside those of another.
-function M.acceptance(r, code) return ("%s %s > %s %s"):format(tostring(r.code), tostring(r.moho), code, core.version) end
+function M.acceptance(r, code) return ("%s %s > %s %s"):format(tostring(r.code), tostring(r.moho), code,
+    core.version) end
 
 -- Stops at results of other code, but for those in `accepted`, a list, which grows when `accept` is set.
 local function changed(s, runs, accepted, accept)
@@ -37,18 +38,24 @@ local function changed(s, runs, accepted, accept)
   if code + version == 0 then return end
   local what = {}
   if code > 0 then what[#what + 1] = ("%d were made by other code of run or setup"):format(code) end
-  if version > 0 then what[#what + 1] = ("%d by another version of moho (%s, this is %s)"):format(version, tostring(example.moho), core.version) end
-  error(("sweep: of the runs in %s %s. --accept-changes keeps them, --rerun=all makes all anew, another folder with out = begins afresh"):format(
+  if version > 0 then
+    what[#what + 1] = ("%d by another version of moho (%s, this is %s)"):format(version, tostring(example.moho),
+        core.version)
+  end
+  error(("sweep: of the runs in %s %s. --accept-changes keeps them, --rerun=all makes all anew, another folder with " ..
+           "out = begins afresh"):format(
     s.out, table.concat(what, ", ")), 0)
 end
 
---- Every point of the sweep, in order, with what would be done: { p, key, id, number, dir, action, record }; action is "run",
+--- Every point of the sweep, in order, with what would be done: { p, key, id, number, dir, action, record }; action is
+-- "run",
 --- "done" (kept), "failed" (kept) or "left" (not asked for). Then which changes of code are accepted.
 function M.plan(s, o)
   local runs, last = folder.runs(s.out)
   local accepted = (folder.record(s.out .. "/sweep") or {}).accepted or {}
   if o.rerun ~= "all" then changed(s, runs, accepted, o.accept_changes) end
-  -- A new run's number is its place in the sweep, the same for each part of it whenever that starts, unless another run has it.
+  -- A new run's number is its place in the sweep, the same for each part of it whenever that starts, unless another run
+  -- has it.
   local plan, taken = {}, {}
   for _, r in pairs(runs) do taken[r.number] = true end
   last = math.max(last, #s.list)
@@ -59,12 +66,14 @@ function M.plan(s, o)
     local run = { p = point.p, key = point.key, id = point.id, number = number, record = have and have.record,
       dir = have and have.dir or folder.dir_of(s.out, number, point.id) }
     local state = run.record and run.record.state
-    if not (by_number(o.only, number) and in_shard(o.shard, point.id) and (not o.run or o.run == point.id)) then run.action = "left"
+    if not (by_number(o.only, number) and in_shard(o.shard, point.id) and
+            (not o.run or o.run == point.id)) then run.action = "left"
     elseif state == "done" and o.rerun ~= "all" then run.action = "done"
     elseif state == "failed" and o.rerun ~= "all" and o.rerun ~= "failed" then run.action = "failed"
     else run.action = "run" end
     if run.record and run.record.key ~= point.key then
-      error(("sweep: %s holds other parameters than its name says, %s; remove the folder"):format(run.dir, tostring(run.record.key)), 0)
+      error(("sweep: %s holds other parameters than its name says, %s; remove the folder"):format(run.dir,
+          tostring(run.record.key)), 0)
     end
     plan[i] = run
   end
@@ -113,7 +122,9 @@ function Queue:next()
     run.lock = folder.claim(run.dir)
     if run.lock then
       local now = folder.record(run.dir .. "/status")
-      if run.attempt or not now or now.state == "running" or now.state == (run.record and run.record.state) then return run end
+      if run.attempt or not now or now.state == "running" or now.state == (run.record and run.record.state) then
+        return run
+      end
       core.lock_drop(run.lock)
     end
     self.n = self.n - 1                                -- another part does it, or has done it

@@ -1,5 +1,5 @@
--- The parent of a sweep: hands runs to workers, hears them, keeps the records. It touches no device. Alone it writes the
--- folder's records; a worker writes result.h5 of its run.
+-- The parent of a sweep: hands runs to workers, hears them, keeps the records. It touches no device. Alone it writes
+-- the folder's records; a worker writes result.h5 of its run.
 local core = require "moho.core"
 local host = require "moho.host"
 local text = require "moho.sweep_text"
@@ -48,8 +48,9 @@ local function log_close(run)
   run.log, run.tail, run.last = nil, nil, nil
 end
 
--- What this program was told about modules and the language, for the workers: -I, -l, -j, -E, --mem, --seed, --strict and the like; and the device.
--- Threads are given anew; code of -e is the parent's own. Gives the words, the device and the threads asked for.
+-- What this program was told about modules and the language, for the workers: -I, -l, -j, -E, --mem, --seed, --strict
+-- and the like; and the device. Threads are given anew; code of -e is the parent's own. Gives the words, the device and
+-- the threads asked for.
 local function passed_on()
   local words, out, i, device, threads = {}, {}, 1, nil, nil
   local f = io.open("/proc/self/cmdline", "rb")
@@ -61,7 +62,8 @@ local function passed_on()
     if w == "-I" or w == "-l" or w == "-j" or w == "--mem" or w == "--seed" then
       out[#out + 1], out[#out + 2] = w, words[i + 1]
       i = i + 1
-    elseif w:match "^%-[Ilj]" or w == "-E" or w == "--strict" or w == "--no-strict" or w == "--bytecode" or w == "--sync" or
+    elseif w:match "^%-[Ilj]" or w == "-E" or w == "--strict" or w == "--no-strict" or w == "--bytecode" or
+      w == "--sync" or
       w:match "^%-%-mem=" or w:match "^%-%-seed=" then out[#out + 1] = w
     elseif w == "-d" or w == "--device" then
       device = words[i + 1]
@@ -106,8 +108,10 @@ local function start(r, slot)
 end
 
 local function record_of(r, run, state)
-  return { state = state, key = run.key, id = run.id, number = run.number, attempt = run.attempt, started = run.started, code = r.s.code,
-    moho = core.version, host = r.host, pid = state == "running" and core.process_pid() or nil, device = run.device, device_name = run.device_name, seed = text.seed(r.s.seed, run.id) }
+  return { state = state, key = run.key, id = run.id, number = run.number, attempt = run.attempt, started = run.started,
+           code = r.s.code,
+    moho = core.version, host = r.host, pid = state == "running" and core.process_pid() or nil, device = run.device,
+    device_name = run.device_name, seed = text.seed(r.s.seed, run.id) }
 end
 
 local function hand_out(r, slot)
@@ -121,7 +125,10 @@ local function hand_out(r, slot)
   os.remove(run.dir .. "/error.txt")
   r.progress:event("started", run, {}, r.busy)
   -- The whole path: a run may change its working folder.
-  if core.process_tell(slot.process, text.of{ id = run.id, dir = core.file_real(run.dir), attempt = run.attempt } .. "\n") then return true end
+  if core.process_tell(slot.process, text.of{ id = run.id, dir = core.file_real(run.dir), attempt = run.attempt } ..
+                       "\n") then
+    return true
+  end
   run.attempt, slot.run, slot.state = run.attempt - 1, nil, "leaving"    -- the worker has been ended while it waited
   r.queue:again(run)
   return true
@@ -144,13 +151,16 @@ local function finish(r, slot, state, o)
   slot.run = nil
   log_close(run)
   local record = record_of(r, run, state)
-  record.row, record.seconds, record.peak, record.process = o.row, o.seconds or core.clock() - slot.since, o.peak, o.process
+  record.row, record.seconds, record.peak, record.process = o.row, o.seconds or core.clock() - slot.since, o.peak,
+    o.process
   record.error, record.kind, record.trace, record.finished = o.error, o.kind, o.trace, core.host_time()
   if state == "failed" then
     folder.make(r.s.out, run.number, run.id)
-    folder.put(run.dir .. "/error.txt", ("%s\nparameters %s\nattempt %d, %s\n"):format(o.trace or o.error, run.key, run.attempt, o.kind))
+    folder.put(run.dir .. "/error.txt", ("%s\nparameters %s\nattempt %d, %s\n"):format(o.trace or o.error, run.key,
+        run.attempt, o.kind))
     if again[o.kind] and run.attempt <= r.retries and not r.stopping then
-      r.progress:note("run %d: %s; attempt %d of %d follows", run.number, o.error:match "^[^\n]*", run.attempt + 1, r.retries + 1)
+      r.progress:note("run %d: %s; attempt %d of %d follows", run.number, o.error:match "^[^\n]*", run.attempt + 1,
+                      r.retries + 1)
       r.queue:again(run)
       return
     end
@@ -184,7 +194,10 @@ function words.done(r, slot, o)
 end
 
 function words.failed(r, slot, o)
-  if o.kind == "storage" then error("sweep: cannot keep results: " .. o.error .. "; make room and run the sweep again: it goes on where it was", 0) end
+  if o.kind == "storage" then
+    error("sweep: cannot keep results: " .. o.error .. "; make room and run the sweep again: it goes on where it was",
+          0)
+  end
   finish(r, slot, "failed", slot.kill or o)
   leave(slot)
 end
@@ -224,7 +237,9 @@ end
 -- Signal 9 comes from a person, a batch system, or the system that lacks memory: of the latter it keeps count.
 local function killed(slot)
   local n = core.process_ooms()
-  if not n or not slot.ooms then return "killed", "by hand, by a batch system, or for lack of memory; this system does not count the latter" end
+  if not n or not slot.ooms then
+    return "killed", "by hand, by a batch system, or for lack of memory; this system does not count the latter"
+  end
   if n > slot.ooms then return "memory", "by the system, which has ended a process for lack of memory in that time" end
   return "killed", "by hand or by a batch system; the system has ended nothing for lack of memory in that time"
 end
@@ -251,7 +266,8 @@ local function gone(r, slot)
         trace = run.last and run.last:find "%S" and why .. "; the last it printed:\n" .. run.last })
     end
   elseif state == "starting" and not r.ending then
-    error(("sweep: a worker %s before its first run; it said:\n%s"):format(how, slot.chatter ~= "" and slot.chatter or "(nothing)"), 0)
+    error(("sweep: a worker %s before its first run; it said:\n%s"):format(how, slot.chatter ~= "" and slot.chatter or
+        "(nothing)"), 0)
   end
   slot.process, slot.state = nil, "off"
 end
@@ -292,7 +308,8 @@ local function watch(r, slot)
   elseif r.most and slot.device == "cpu" then
     local held = core.process_memory(slot.process)
     if held > r.most then
-      slot.kill = { kind = "memory", at = now, error = ("out of memory: the process holds %.0f MiB, its limit is %.0f MiB"):format(held / 2 ^ 20, r.most / 2 ^ 20) }
+      slot.kill = { kind = "memory", at = now, error = ("out of memory: the process holds %.0f MiB, its limit is " ..
+                                        "%.0f MiB"):format(held / 2 ^ 20, r.most / 2 ^ 20) }
       core.process_stop(slot.process, true)
     end
   end
@@ -322,7 +339,9 @@ local function slots(r, o)
   r.workers = math.max(1, math.min(o.workers == nil and auto or o.workers, r.queue:total()))
   r.threads = o.threads or math.max(1, math.floor(r.cores / r.workers))
   r.slots = {}
-  for i = 1, r.workers do r.slots[i] = { state = "off", gpu = #gpus > 0 and gpus[(i - 1) % #gpus + 1] or nil, since = 0 } end
+  for i = 1, r.workers do
+    r.slots[i] = { state = "off", gpu = #gpus > 0 and gpus[(i - 1) % #gpus + 1] or nil, since = 0 }
+  end
 end
 
 -- ---- the loop -----------------------------------------------------------------------------------------
@@ -368,7 +387,8 @@ end
 
 local M = {}
 
---- The script has opened a card on its way to the sweep. A process that holds one must not run the sweep: this one becomes
+--- The script has opened a card on its way to the sweep. A process that holds one must not run the sweep: this one
+-- becomes
 --- `moho sweep FILE`, which opens none. Does not return.
 function M.hand_over(s)
   local out, device, threads = passed_on()
@@ -385,14 +405,18 @@ end
 function M.run(s, o)
   local part = o.shard or o.run
   local lock = folder.lock(s.out, part)
-  local r = { s = s, o = o, retries = o.retries or s.retries, timeout = o.timeout or s.timeout or math.huge, fail_fast = o.fail_fast, busy = 0,
-    host = core.host_name(), cores = core.threads(), device = o.device or s.device or select(2, passed_on()), slots = {} }
+  local r = { s = s, o = o, retries = o.retries or s.retries, timeout = o.timeout or s.timeout or math.huge,
+              fail_fast = o.fail_fast, busy = 0,
+    host = core.host_name(), cores = core.threads(), device = o.device or s.device or select(2, passed_on()),
+    slots = {} }
   r.most = s.memory_limit and s.memory_limit + 512 * 2 ^ 20
   r.queue = queue.new(s, o, part)
   slots(r, o)
-  r.progress = progress.new{ form = o.progress or "auto", total = r.queue:total(), workers = r.workers, best = s:best_teller() }
+  r.progress = progress.new{ form = o.progress or "auto", total = r.queue:total(), workers = r.workers,
+                             best = s:best_teller() }
   if r.queue:kept() > 0 then r.progress:note("%d of %d runs are done already", r.queue:kept(), #s.list) end
-  folder.put_record(s.out .. "/sweep", { name = s.name, script = s.file, seed = s.seed, names = s.names, minimize = s.minimize, maximize = s.maximize, moho = core.version,
+  folder.put_record(s.out .. "/sweep", { name = s.name, script = s.file, seed = s.seed, names = s.names,
+                                         minimize = s.minimize, maximize = s.maximize, moho = core.version,
     versions = host.versions(), arguments = s.args, sets = s.sets, accepted = r.queue.accepted })
   folder.put(s.out .. "/script.lua", folder.slurp(s.file) or "")
   core.process_guard(true)
@@ -411,7 +435,8 @@ function M.run(s, o)
   if not part then s:write_out() end
   core.lock_drop(lock)
   if not part and s.finish and not r.stopping then s.finish(s) end
-  return { done = r.progress.done, failed = r.progress.failed, total = r.queue:total(), kept = r.queue:kept(), failed_before = r.queue.failed_before, stopped = r.stopping }
+  return { done = r.progress.done, failed = r.progress.failed, total = r.queue:total(), kept = r.queue:kept(),
+           failed_before = r.queue.failed_before, stopped = r.stopping }
 end
 
 return M

@@ -1,7 +1,8 @@
 -- Spaces of a sweep: which values each parameter takes, and which points that makes.
 --
--- Numbers that are computed have 15 digits: they read well, and are the same on every machine, as the names of runs must be.
--- Random draws depend on the seed, the parameter's name and the draw's number alone, so more draws keep the first ones.
+-- Numbers that are computed have 15 digits: they read well, and are the same on every machine, as the names of runs
+-- must be. Random draws depend on the seed, the parameter's name and the draw's number alone, so more draws keep the
+-- first ones.
 local schema = require "moho.schema"
 local text = require "moho.sweep_text"
 
@@ -14,12 +15,14 @@ local function is_values(v) return getmetatable(v) == Values end
 local function tidy(v) return tonumber(("%.15g"):format(v)) end
 
 local function fn(name, help, args, call)
-  M[name] = schema.fn{ name = "sweep." .. name, group = "sweeps", positional = true, help = help, args = args, returns = "values for a space", call = call }
+  M[name] = schema.fn{ name = "sweep." .. name, group = "sweeps", positional = true, help = help, args = args,
+                       returns = "values for a space", call = call }
 end
 
 -- ---- values ---------------------------------------------------------------------------------
 fn("linspace", "n equally spaced values of a parameter, both ends included.",
-  { { "from", "number", need = true, help = "first value, in the parameter's unit" }, { "to", "number", need = true, help = "last value, in its unit" },
+  { { "from", "number", need = true, help = "first value, in the parameter's unit" },
+    { "to", "number", need = true, help = "last value, in its unit" },
     { "n", "integer", need = true, min = 1, help = "how many" } },
   function(a, b, n)
     local v = {}
@@ -31,23 +34,29 @@ local function need_positive(name, a, b)
   if not (a > 0 and b > 0) then schema.fail("sweep." .. name, "both ends must be above zero, got %g and %g", a, b) end
 end
 
-fn("logspace", "n values of a parameter from one value to another with equal ratios, both ends included: logspace(0.01, 1, 3) is 0.01, 0.1, 1 " ..
-  "(NumPy's geomspace).",
-  { { "from", "number", need = true, help = "first value, not an exponent, in the parameter's unit" }, { "to", "number", need = true, help = "last value, in its unit" },
+fn("logspace", "n values of a parameter from one value to another with equal ratios, both ends included: " ..
+  "logspace(0.01, 1, 3) is 0.01, 0.1, 1 (NumPy's geomspace).",
+  { { "from", "number", need = true, help = "first value, not an exponent, in the parameter's unit" },
+    { "to", "number", need = true, help = "last value, in its unit" },
     { "n", "integer", need = true, min = 1, help = "how many" } },
   function(a, b, n)
     need_positive("logspace", a, b)
     local v, la, lb = {}, math.log(a), math.log(b)
-    for i = 1, n do v[i] = n == 1 and a or i == n and b or i == 1 and a or tidy(math.exp(la + (lb - la) * (i - 1) / (n - 1))) end
+    for i = 1, n do
+      v[i] = n == 1 and a or i == n and b or i == 1 and a or tidy(math.exp(la + (lb - la) * (i - 1) / (n - 1)))
+    end
     return values{ list = v }
   end)
 
 fn("range", "Values from one to another in steps; the last is not beyond `to`.",
-  { { "from", "number", need = true, help = "first value, in the parameter's unit" }, { "to", "number", need = true, help = "last value, in its unit" },
+  { { "from", "number", need = true, help = "first value, in the parameter's unit" },
+    { "to", "number", need = true, help = "last value, in its unit" },
     { "step", "number", default = 1, help = "difference of neighbours, in its unit" } },
   function(a, b, step)
     local n = math.floor((b - a) / step + 1e-9)
-    if step ~= 0 and n > 1e7 then schema.fail("sweep.range", "%g values from %g to %g in steps of %g: at most 1e+07", n, a, b, step) end
+    if step ~= 0 and n > 1e7 then
+      schema.fail("sweep.range", "%g values from %g to %g in steps of %g: at most 1e+07", n, a, b, step)
+    end
     if step == 0 or n < 0 then schema.fail("sweep.range", "no values from %g to %g in steps of %g", a, b, step) end
     local v = {}
     for i = 0, n do v[i + 1] = tidy(a + i * step) end
@@ -56,31 +65,39 @@ fn("range", "Values from one to another in steps; the last is not beyond `to`.",
 
 local function check_list(name, v)
   if type(v) ~= "table" or #v == 0 or getmetatable(v) then
-    schema.fail("sweep." .. name, "expected a list of values, got %s", type(v) == "table" and "an empty one" or schema.describe(v))
+    schema.fail("sweep." .. name, "expected a list of values, got %s", type(v) == "table" and "an empty one" or
+                schema.describe(v))
   end
   for k in pairs(v) do
-    if type(k) ~= "number" then schema.fail("sweep." .. name, "expected a list of values, got a table with the name '%s'", tostring(k)) end
+    if type(k) ~= "number" then
+      schema.fail("sweep." .. name, "expected a list of values, got a table with the name '%s'", tostring(k))
+    end
   end
 end
 
 fn("choice", "One of a list. In a grid every one of them; in random sweeps each as likely as the others.",
-  { { "list", "table", need = true, help = "list of values" } }, function(v) check_list("choice", v) return values{ list = v } end)
+  { { "list", "table", need = true, help = "list of values" } },
+  function(v) check_list("choice", v) return values{ list = v } end)
 
-fn("fixed", "One value for all runs, also one that is a list.", { { "value", "any", need = true, nan = true, help = "the value" } }, function(v) return values{ list = { v } } end)
+fn("fixed", "One value for all runs, also one that is a list.",
+   { { "value", "any", need = true, nan = true, help = "the value" } }, function(v) return values{ list = { v } } end)
 
 fn("uniform", "Random values, each between two as likely as any other. For mode = \"random\" and \"latin\".",
-  { { "from", "number", need = true, help = "least value, in the parameter's unit" }, { "to", "number", need = true, help = "largest value, in its unit" } },
+  { { "from", "number", need = true, help = "least value, in the parameter's unit" },
+    { "to", "number", need = true, help = "largest value, in its unit" } },
   function(a, b) return values{ draw = function(u) return tidy(a + (b - a) * u) end, kind = "uniform" } end)
 
 fn("loguniform", "Random values between two, their logarithm uniform.",
-  { { "from", "number", need = true, help = "least value, above zero, in the parameter's unit" }, { "to", "number", need = true, help = "largest value, in its unit" } },
+  { { "from", "number", need = true, help = "least value, above zero, in the parameter's unit" },
+    { "to", "number", need = true, help = "largest value, in its unit" } },
   function(a, b)
     need_positive("loguniform", a, b)
     local la, lb = math.log(a), math.log(b)
     return values{ draw = function(u) return tidy(math.exp(la + (lb - la) * u)) end, kind = "loguniform" }
   end)
 
--- The value below which a normal variable is with probability u: Newton's method on the distribution, from the centre outwards.
+-- The value below which a normal variable is with probability u: Newton's method on the distribution, from the centre
+-- outwards.
 local function erfc(x)                              -- continued fraction (Lentz) for x >= 2, series below
   if x < 0 then return 2 - erfc(-x) end
   if x < 2 then
@@ -109,15 +126,16 @@ local function quantile(u)
 end
 
 fn("normal", "Random values, normally distributed.",
-  { { "mean", "number", need = true, help = "in the parameter's unit" }, { "std", "number", need = true, min = 0, help = "standard deviation, in its unit" } },
+  { { "mean", "number", need = true, help = "in the parameter's unit" }, { "std", "number", need = true, min = 0,
+      help = "standard deviation, in its unit" } },
   function(mean, std)
     return values{ draw = function(u) return tidy(mean + std * quantile(math.max(u, 2 ^ -53))) end, kind = "normal" }
   end)
 
 M.zip = schema.fn{
   name = "sweep.zip", group = "sweeps", positional = true,
-  help = "Parameters that change together, as lists of one length: sweep.zip{freq = {10, 15}, dt = {4e-3, 3e-3}} is two points, not four. " ..
-    "It stands in a space without a name.",
+  help = "Parameters that change together, as lists of one length: sweep.zip{freq = {10, 15}, dt = {4e-3, 3e-3}} is " ..
+    "two points, not four. It stands in a space without a name.",
   args = { { "lists", "table", need = true, help = "name = list of values" } }, returns = "values for a space",
   call = function(lists)
     local names, n = {}, nil
@@ -133,7 +151,9 @@ M.zip = schema.fn{
         if not v.list then schema.fail("sweep.zip", "'%s' is random; lists change together", name) end
         v = v.list
       else check_list("zip", v) end
-      if n and #v ~= n then schema.fail("sweep.zip", "'%s' has %d values and '%s' %d: give both as many", name, #v, names[1], n) end
+      if n and #v ~= n then
+        schema.fail("sweep.zip", "'%s' has %d values and '%s' %d: give both as many", name, #v, names[1], n)
+      end
       n, all[name] = n or #v, v
     end
     if not n then schema.fail("sweep.zip", "expected name = list, got nothing") end
@@ -146,21 +166,31 @@ M.zip = schema.fn{
 -- An axis: its names, and the values at place i, or drawn from u.
 local function axis_of(name, v)
   if is_values(v) and v.zip then
-    if type(name) == "string" then schema.fail("sweep", "space: zip stands without a name, got %s = sweep.zip", name) end
+    if type(name) == "string" then
+      schema.fail("sweep", "space: zip stands without a name, got %s = sweep.zip", name)
+    end
     return { names = v.names, n = v.n, put = function(p, i) for _, k in ipairs(v.names) do p[k] = v.zip[k][i] end end }
   end
-  if type(name) ~= "string" then schema.fail("sweep", "space: value %s has no name; only sweep.zip stands without one", tostring(name)) end
+  if type(name) ~= "string" then
+    schema.fail("sweep", "space: value %s has no name; only sweep.zip stands without one", tostring(name))
+  end
   if name:find "%z" or name == "" then schema.fail("sweep", "space: a parameter needs a name") end
-  if is_values(v) and v.draw then return { names = { name }, draw = v.draw, kind = v.kind, put = function(p, x) p[name] = x end } end
+  if is_values(v) and v.draw then
+    return { names = { name }, draw = v.draw, kind = v.kind, put = function(p, x) p[name] = x end }
+  end
   local list = is_values(v) and v.list or v
   if type(list) ~= "table" then list = { list }
   elseif not is_values(v) then
     if getmetatable(list) or #list == 0 then
-      schema.fail("sweep", "space: '%s': expected a list of values, one value or sweep.linspace and the like, got %s", name,
+      schema.fail("sweep", "space: '%s': expected a list of values, one value or sweep.linspace and the like, got %s",
+                  name,
         getmetatable(list) and schema.describe(list) or "an empty list")
     end
     for k in pairs(list) do
-      if type(k) ~= "number" then schema.fail("sweep", "space: '%s': expected a list of values, got a table with names; sweep.fixed takes any value", name) end
+      if type(k) ~= "number" then
+        schema.fail("sweep", "space: '%s': expected a list of values, got a table with names; sweep.fixed takes any " ..
+                      "value", name)
+      end
     end
   end
   return { names = { name }, n = #list, put = function(p, i) p[name] = list[i] end }
@@ -191,9 +221,14 @@ local function collector(where)
   local points, seen = {}, {}
   return points, function(p)
     local key, why = text.of(p)
-    if not key then schema.fail("sweep", "space: %s; parameters are numbers, strings, booleans and lists of them", why) end
+    if not key then
+      schema.fail("sweep", "space: %s; parameters are numbers, strings, booleans and lists of them", why)
+    end
     for name in pairs(p) do
-      if text.own[name] then schema.fail("sweep", "space: '%s' is a column that every table has of its own; give the parameter another name", name) end
+      if text.own[name] then
+        schema.fail("sweep", "space: '%s' is a column that every table has of its own; give the parameter another name",
+                    name)
+      end
     end
     if seen[key] or where and not where(p) then return false end
     seen[key] = true
@@ -208,7 +243,9 @@ local function grid(axes, add)
   local total, at = 1, {}
   for i, a in ipairs(axes) do
     if a.draw then
-      schema.fail("sweep", "space: '%s' is %s, which a grid has no values of; give mode = \"random\" or \"latin\" and n", a.names[1], a.kind)
+      schema.fail("sweep",
+                  "space: '%s' is %s, which a grid has no values of; give mode = \"random\" or \"latin\" and n",
+                  a.names[1], a.kind)
     end
     total, at[i] = total * a.n, 1
   end
@@ -233,7 +270,8 @@ local function random(axes, add, n, seed)
   while got < n do
     draw = draw + 1
     if draw > 1000 * n + 1000 then
-      schema.fail("sweep", "%d draws gave %d different points of the %d wanted: the space has no more, or `where` leaves few", draw - 1, got, n)
+      schema.fail("sweep", "%d draws gave %d different points of the %d wanted: the space has no more, or `where` " ..
+                    "leaves few", draw - 1, got, n)
     end
     local p = {}
     for _, a in ipairs(axes) do a.put(p, place(a, text.uniform("draw", seed, a.names[1], draw))) end
@@ -252,7 +290,9 @@ local function latin(axes, add, n, seed)
   end
   for k = 1, n do
     local p = {}
-    for i, a in ipairs(axes) do a.put(p, place(a, (order[i][k] - 1 + text.uniform("inside", seed, a.names[1], n, k)) / n)) end
+    for i, a in ipairs(axes) do
+      a.put(p, place(a, (order[i][k] - 1 + text.uniform("inside", seed, a.names[1], n, k)) / n))
+    end
     add(p)
   end
 end
@@ -262,9 +302,14 @@ function M.points(o)
   local points, add = collector(o.where)
   if o.mode == "list" then
     for i, p in ipairs(o.space) do
-      if type(p) ~= "table" then schema.fail("sweep", "mode \"list\": point %d of the space is %s; expected a table of parameters", i, schema.describe(p)) end
+      if type(p) ~= "table" then
+        schema.fail("sweep", "mode \"list\": point %d of the space is %s; expected a table of parameters", i,
+                    schema.describe(p))
+      end
       for name in pairs(p) do
-        if type(name) ~= "string" then schema.fail("sweep", "mode \"list\": point %d has a parameter without a name", i) end
+        if type(name) ~= "string" then
+          schema.fail("sweep", "mode \"list\": point %d has a parameter without a name", i)
+        end
       end
       add(p)
     end
@@ -274,7 +319,9 @@ function M.points(o)
     elseif not o.n then schema.fail("sweep", "mode \"%s\" needs n, the number of points", o.mode)
     else (o.mode == "random" and random or latin)(axes, add, o.n, o.seed) end
   end
-  if #points == 0 then schema.fail("sweep", "no point is left of the space%s", o.where and ": `where` refuses all" or "") end
+  if #points == 0 then
+    schema.fail("sweep", "no point is left of the space%s", o.where and ": `where` refuses all" or "")
+  end
   return points
 end
 
@@ -289,7 +336,10 @@ function M.set(space, name, list)
       end
     end
   end
-  if space[name] == nil then return nil, ("no parameter '%s'%s; there are %s"):format(name, schema.suggest(name, given), table.concat(given, ", ")) end
+  if space[name] == nil then
+    return nil, ("no parameter '%s'%s; there are %s"):format(name, schema.suggest(name, given),
+        table.concat(given, ", "))
+  end
   local new = {}
   for k, v in pairs(space) do new[k] = v end
   new[name] = values{ list = list }

@@ -13,7 +13,8 @@ local function ended(record)
   return record.pid and record.host == core.host_name() and not core.file_about("/proc/" .. record.pid)
 end
 
---- A folder's runs with what they gave: { number, id, dir, name, state, p, row, seconds, error, kind, peak }, by number. A run that
+--- A folder's runs with what they gave: { number, id, dir, name, state, p, row, seconds, error, kind, peak }, by
+-- number. A run that
 --- was under way when its sweep was killed is "unfinished".
 function M.results(out)
   local list = {}
@@ -21,8 +22,10 @@ function M.results(out)
     local c = r.record
     if c then
       local age = select(3, core.file_about(r.dir .. "/status")) or 0
-      list[#list + 1] = { number = r.number, id = r.id, dir = r.dir, name = r.name, p = text.read(c.key) or {}, row = c.row or {}, seconds = c.seconds,
-        state = c.state == "running" and (age > 30 or ended(c)) and "unfinished" or c.state, error = c.error, kind = c.kind, trace = c.trace, peak = c.peak, process = c.process,
+      list[#list + 1] = { number = r.number, id = r.id, dir = r.dir, name = r.name, p = text.read(c.key) or {},
+                          row = c.row or {}, seconds = c.seconds,
+        state = c.state == "running" and (age > 30 or ended(c)) and "unfinished" or c.state, error = c.error,
+        kind = c.kind, trace = c.trace, peak = c.peak, process = c.process,
         attempt = c.attempt, device = c.device, started = c.started, finished = c.finished }
     end
   end
@@ -66,11 +69,12 @@ local function need_column(who, list, name)
   for _, k in ipairs(params) do all[#all + 1] = k end
   for _, k in ipairs(rows) do all[#all + 1] = k end
   for _, k in ipairs(all) do if k == name then return end end
-  schema.fail(who, "no column '%s'%s; there are %s", tostring(name), schema.suggest(tostring(name), all), table.concat(all, ", "))
+  schema.fail(who, "no column '%s'%s; there are %s", tostring(name), schema.suggest(tostring(name), all),
+              table.concat(all, ", "))
 end
 
--- The order of a column, rising or falling: numbers, then words; behind both nan, and last what is missing. 64-bit numbers that are
--- the same as Lua's numbers are compared exactly.
+-- The order of a column, rising or falling: numbers, then words; behind both nan, and last what is missing. 64-bit
+-- numbers that are the same as Lua's numbers are compared exactly.
 local function rank(v)
   if v == nil then return 4 end
   local n = tonumber(v)
@@ -122,7 +126,8 @@ local function groups(w, most)
   return #out > 0 and out or { { 1 } }
 end
 
---- Lines of aligned cells under a head; numbers to the right. most: columns of the terminal, beyond which the table goes on below.
+--- Lines of aligned cells under a head; numbers to the right. most: columns of the terminal, beyond which the table
+-- goes on below.
 function M.aligned(head, lines, most)
   local w, right = {}, {}
   for j, h in ipairs(head) do
@@ -173,7 +178,8 @@ local function cells(list, head, most)
   return lines
 end
 
---- The table. most: columns of the terminal; what is too wide for it says first which parameters are the same for all runs.
+--- The table. most: columns of the terminal; what is too wide for it says first which parameters are the same for all
+-- runs.
 function M.text(list, columns, sort, most)
   if sort then list = M.sorted("sweep:table", list, sort) end
   if columns then
@@ -195,7 +201,8 @@ function M.text(list, columns, sort, most)
   for _, k in ipairs(differ) do seen[k] = true end
   for _, k in ipairs(params) do if not seen[k] then same[#same + 1] = "  " .. k .. " = " .. cell(list[1].p[k]) end end
   head = head_of(differ)
-  return (#same > 0 and "for all runs\n" .. table.concat(same, "\n") .. "\n\n" or "") .. (M.aligned(head, cells(list, head, most), most))
+  return (#same > 0 and "for all runs\n" .. table.concat(same, "\n") .. "\n\n" or "") ..
+    (M.aligned(head, cells(list, head, most), most))
 end
 
 --- What a sweep ends with: its table, or the first lines of a long one, the best first.
@@ -205,7 +212,8 @@ function M.summary(list, by, most)
   local ok, sorted = pcall(M.sorted, "sweep:table", list, by or "run")
   local first = {}
   for i = 1, MOST / 2 do first[i] = (ok and sorted or list)[i] end
-  return ("%s\n... %d of %d runs, %s; moho sweep table DIR shows all"):format(M.text(first, nil, nil, most), #first, n, ok and by and "the best" or "the first")
+  return ("%s\n... %d of %d runs, %s; moho sweep table DIR shows all"):format(M.text(first, nil, nil, most), #first, n,
+      ok and by and "the best" or "the first")
 end
 
 local function quoted(s)
@@ -251,14 +259,18 @@ local Best = { __tostring = function(r)
   for _, names in ipairs{ params, rows } do for _, k in ipairs(names) do w = math.max(w, width(k)) end end
   for i, names in ipairs{ params, rows } do
     for j, k in ipairs(names) do
-      lines[#lines + 1] = ("%-10s  %s%s  %s"):format(j > 1 and "" or i == 1 and "parameters" or "results", k, (" "):rep(w - width(k)), exact(value(r, k)))
+      lines[#lines + 1] = ("%-10s  %s%s  %s"):format(j > 1 and "" or i == 1 and "parameters" or "results", k,
+                                                     (" "):rep(w - width(k)), exact(value(r, k)))
     end
   end
   return table.concat(lines, "\n")
 end }
 
 function M.best(list, by)
-  if not by then schema.fail("sweep:best", "best by what? give the name of a result (-NAME: the largest), or minimize = to the sweep") end
+  if not by then
+    schema.fail("sweep:best",
+                "best by what? give the name of a result (-NAME: the largest), or minimize = to the sweep")
+  end
   local largest = by:sub(1, 1) == "-"
   local name = largest and by:sub(2) or by
   need_column("sweep:best", list, name)
@@ -352,19 +364,25 @@ function M.plan(s, plan)
     for _, k in ipairs(s.names) do l[#l + 1] = cell(run.p[k]) end
     if s.estimate then
       local bytes = s.estimate(run.p)
-      if type(bytes) ~= "number" then schema.fail("sweep", "memory(p) gave %s, expected bytes", schema.describe(bytes)) end
+      if type(bytes) ~= "number" then
+        schema.fail("sweep", "memory(p) gave %s, expected bytes", schema.describe(bytes))
+      end
       estimate = math.max(estimate, bytes)
       l[#l + 1] = ("%.4g MiB"):format(bytes / 2 ^ 20)
     end
-    l[#l + 1] = run.action == "run" and (c and (c.state == "running" or c.state == "unfinished") and "run (unfinished)" or c and "run again" or "run") or
-      run.action == "done" and "skip: done" or run.action == "failed" and "skip: failed (--rerun=failed)" or "skip: not asked for"
+    l[#l + 1] = run.action == "run" and (c and (c.state == "running" or c.state == "unfinished") and
+                                         "run (unfinished)" or c and "run again" or "run") or
+      run.action == "done" and "skip: done" or run.action == "failed" and "skip: failed (--rerun=failed)" or
+        "skip: not asked for"
     lines[#lines + 1] = l
   end
   local memory = s.estimate and ("memory of a run: at most %.4g MiB by its own estimate"):format(estimate / 2 ^ 20) or
-    peak + process > 0 and ("memory of a run: at most %s in arrays%s in the runs that are done"):format(show.bytes(peak),
+    peak + process > 0 and
+      ("memory of a run: at most %s in arrays%s in the runs that are done"):format(show.bytes(peak),
       process > 0 and (", %s as a process"):format(show.bytes(process)) or "") or
     "memory of a run: not known before one is done (memory = function(p) gives an estimate)"
-  return setmetatable({ count = count, plan = plan, text = ("%s\n\n%d points: %d to run, %d done, %d failed, %d not asked for\n%s"):format((M.aligned(head, lines)), #plan,
+  return setmetatable({ count = count, plan = plan, text = ("%s\n\n%d points: %d to run, %d done, %d failed, %d not " ..
+                                        "asked for\n%s"):format((M.aligned(head, lines)), #plan,
     count.run, count.done, count.failed, count.left, memory) }, Plan)
 end
 
@@ -422,8 +440,11 @@ function M.status(out)
     took = took + (r.seconds or 0)
   end
   local words = {}
-  for _, k in ipairs{ "done", "failed", "running", "unfinished" } do if count[k] then words[#words + 1] = ("%d %s"):format(count[k], k) end end
-  lines[1] = ("%s: %d runs, %s; %s of work"):format(out, #list, #words > 0 and table.concat(words, ", ") or "none started", show.duration(took))
+  for _, k in ipairs{ "done", "failed", "running", "unfinished" } do
+    if count[k] then words[#words + 1] = ("%d %s"):format(count[k], k) end
+  end
+  lines[1] = ("%s: %d runs, %s; %s of work"):format(out, #list, #words > 0 and table.concat(words, ", ") or
+                                                    "none started", show.duration(took))
   for _, r in ipairs(list) do
     if r.state == "failed" then
       lines[#lines + 1] = ("  run %d failed (%s): %s"):format(r.number, r.kind, tostring(r.error):match "^[^\n]*")

@@ -1,9 +1,10 @@
--- Parameters and results as text, one text for one value: it names a run for good, and is what the small files of a sweep hold.
+-- Parameters and results as text, one text for one value: it names a run for good, and is what the small files of a
+-- sweep hold.
 --
 --   {damp=0.1,kind="half",n=9007199254740993LL}
 --
--- Keys are sorted, numbers have as many digits as bring them back, whole numbers beyond 2^53 are LuaJIT's 64-bit ones. The text
--- is a Lua expression; reading it runs nothing but that.
+-- Keys are sorted, numbers have as many digits as bring them back, whole numbers beyond 2^53 are LuaJIT's 64-bit ones.
+-- The text is a Lua expression; reading it runs nothing but that.
 local ffi = require "ffi"
 local core = require "moho.core"
 

@@ -1,6 +1,6 @@
 -- The worker's side of a sweep: the script runs again up to its sweep, which then serves runs to the parent instead of
--- returning. One line each way a run; what `run` raises is told with its place, and ends the process, so that the next run
--- starts on a fresh interpreter.
+-- returning. One line each way a run; what `run` raises is told with its place, and ends the process, so that the next
+-- run starts on a fresh interpreter.
 local core = require "moho.core"
 local provenance = require "moho.provenance"
 local schema = require "moho.schema"
@@ -14,7 +14,8 @@ local function tell(word, value) core.worker_tell(word .. " " .. assert(text.of(
 local function words_of(e)
   local meta = getmetatable(e)
   if type(e) == "string" or type(meta) == "table" and meta.__tostring then return tostring(e) end
-  return ("the script raised the %s %s, not a message"):format(e == nil and "value" or type(e), text.of(e) or tostring(e))
+  return ("the script raised the %s %s, not a message"):format(e == nil and "value" or type(e),
+      text.of(e) or tostring(e))
 end
 
 -- The user's frames of a traceback.
@@ -42,7 +43,9 @@ local function stored(f, ...)
   local ok, e = pcall(f, ...)
   if ok then return e end
   local m = tostring(e)
-  if m:find "No space left" or m:find "quota" or m:find "File too large" or m:find "Read%-only file system" then error(setmetatable({ why = m }, Storage), 0) end
+  if m:find "No space left" or m:find "quota" or m:find "File too large" or m:find "Read%-only file system" then
+    error(setmetatable({ why = m }, Storage), 0)
+  end
   error(e, 0)
 end
 
@@ -58,10 +61,17 @@ end
 
 --- Into this run's result.h5.
 function Ctx:save(name, value)
-  if type(name) ~= "string" or name == "" then schema.fail("ctx:save", "argument 'name': expected a name for the dataset, got %s", schema.describe(name)) end
+  if type(name) ~= "string" or name == "" then
+    schema.fail("ctx:save", "argument 'name': expected a name for the dataset, got %s", schema.describe(name))
+  end
   local first = name:match "^/*([^/]*)"
-  if first == "params" or first == "row" then schema.fail("ctx:save", "argument 'name': /%s of result.h5 holds the run's own record; give '%s' another name", first, name) end
-  if value == nil then schema.fail("ctx:save", "argument 'value': expected an array, number or string for '%s', got nil", name) end
+  if first == "params" or first == "row" then
+    schema.fail("ctx:save", "argument 'name': /%s of result.h5 holds the run's own record; give '%s' another name",
+                first, name)
+  end
+  if value == nil then
+    schema.fail("ctx:save", "argument 'value': expected an array, number or string for '%s', got nil", name)
+  end
   stored(function() file_of(self):write(name:sub(1, 1) == "/" and name or "/" .. name, value) end)
   return value
 end
@@ -69,7 +79,8 @@ end
 --- A name in this run's folder, for pictures and files of the run's own.
 function Ctx:path(name)
   if type(name) ~= "string" or name == "" or name:find("..", 1, true) or name:sub(1, 1) == "/" then
-    schema.fail("ctx:path", "argument 'name': expected the name of a file in the run's folder, got %s", schema.describe(name))
+    schema.fail("ctx:path", "argument 'name': expected the name of a file in the run's folder, got %s",
+                schema.describe(name))
   end
   return self.dir .. "/" .. name
 end
@@ -81,7 +92,8 @@ function Ctx:log(fmt, ...) print(("%8.2f s  " .. tostring(fmt)):format(core.cloc
 function Ctx:logger(every)
   every = every == nil and 1 or every
   if type(every) ~= "number" or every < 1 or every ~= math.floor(every) then
-    schema.fail("ctx:logger", "argument 'every': expected a whole number of iterations from 1 on, got %s", schema.describe(every))
+    schema.fail("ctx:logger", "argument 'every': expected a whole number of iterations from 1 on, got %s",
+                schema.describe(every))
   end
   return function(at)
     if at.niter % every == 0 then self:log("iteration %d, residual %.6g", at.niter, at.rnorm) end
@@ -113,9 +125,15 @@ local function checked(row, p)
     error(("sweep: run returned %s; expected a table of results, name = number, string or boolean, or nothing"):format(schema.describe(row)), 0)
   end
   for k, v in pairs(row) do
-    if type(k) ~= "string" then error(("sweep: run returned a result without a name, %s"):format(schema.describe(v)), 0) end
-    if p[k] ~= nil then error(("sweep: run returned a result '%s', which is the name of a parameter; give it another"):format(k), 0) end
-    if text.own[k] then error(("sweep: run returned a result '%s', which every table has of its own; give it another name"):format(k), 0) end
+    if type(k) ~= "string" then
+      error(("sweep: run returned a result without a name, %s"):format(schema.describe(v)), 0)
+    end
+    if p[k] ~= nil then
+      error(("sweep: run returned a result '%s', which is the name of a parameter; give it another"):format(k), 0)
+    end
+    if text.own[k] then
+      error(("sweep: run returned a result '%s', which every table has of its own; give it another name"):format(k), 0)
+    end
     local t = type(v)
     if t ~= "number" and t ~= "string" and t ~= "boolean" and not (t == "cdata" and text.of(v)) then
       error(("sweep: run returned '%s' as %s; results are numbers, strings and booleans, and ctx:save keeps arrays"):format(k, schema.describe(v)), 0)
@@ -138,7 +156,8 @@ local function about_device()
 end
 
 local function one(s, setup, point, dir, attempt)
-  local ctx = setmetatable({ point = point, dir = dir, id = point.id, attempt = attempt, setup = setup, seed = text.seed(s.seed, point.id), began = core.clock() }, Ctx)
+  local ctx = setmetatable({ point = point, dir = dir, id = point.id, attempt = attempt, setup = setup,
+                             seed = text.seed(s.seed, point.id), began = core.clock() }, Ctx)
   math.randomseed(ctx.seed)
   provenance.begin(s.file)
   provenance.parameters(point.p)
@@ -155,11 +174,13 @@ local function one(s, setup, point, dir, attempt)
   io.stdout:flush()
   local peak, process = peaks_of(core.default_device())
   if ok then
-    tell("done", { row = e, seconds = core.clock() - ctx.began, peak = peak, process = process, last = not core.worker_whole() })
+    tell("done", { row = e, seconds = core.clock() - ctx.began, peak = peak, process = process,
+                   last = not core.worker_whole() })
     return
   end
   if ctx.file then pcall(core.h5_abandon, "sweep", ctx.file) end
-  tell("failed", { kind = kind_of(e.message), error = tostring(e.message), trace = e.trace, seconds = core.clock() - ctx.began, peak = peak, process = process })
+  tell("failed", { kind = kind_of(e.message), error = tostring(e.message), trace = e.trace,
+                   seconds = core.clock() - ctx.began, peak = peak, process = process })
   os.exit(1)
 end
 

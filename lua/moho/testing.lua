@@ -79,7 +79,8 @@ function testing.compare(expected, got, tol)
   diff, norm = math.sqrt(diff), math.sqrt(norm)
   if diff <= atol + rtol * norm then return true end
   local allowed = ("%.3g"):format(rtol) .. (atol > 0 and (" (+ %g)"):format(atol) or "")
-  return false, ("|got - expected| / |expected| = %.3g, allowed %s; %d of %d differ, worst at %s: expected %.17g, got %.17g")
+  return false, ("|got - expected| / |expected| = %.3g, allowed %s; %d of %d differ, worst at %s: expected %.17g, " ..
+                   "got %.17g")
     :format(diff / norm, allowed, bad, #a, position(at, sa, parts), a[at], b[at])
 end
 

@@ -12,12 +12,15 @@ local function axis_of(t, name)
   end
   if v[1] ~= 0 then schema.fail(name, "argument 't': expected times from 0 on, the first is %g", v[1]) end
   for i = 2, #v do
-    if type(v[i]) ~= "number" or v[i] ~= v[i] then schema.fail(name, "argument 't': expected numbers, got %s at %d", schema.describe(v[i]), i) end
+    if type(v[i]) ~= "number" or v[i] ~= v[i] then
+      schema.fail(name, "argument 't': expected numbers, got %s at %d", schema.describe(v[i]), i)
+    end
   end
   local step = v[#v] / math.max(1, #v - 1)
   for i = 2, #v do
     if step <= 0 or math.abs(v[i] - step * (i - 1)) > 0.01 * step then
-      schema.fail(name, "argument 't': expected regular, rising times; value %d is %g, regular from 0 to %g it would be %g", i, v[i], v[#v], step * (i - 1))
+      schema.fail(name, "argument 't': expected regular, rising times; value %d is %g, regular from 0 to %g it " ..
+                    "would be %g", i, v[i], v[#v], step * (i - 1))
     end
   end
   local n = #v % 2 == 0 and #v - 1 or #v
@@ -36,7 +39,8 @@ local function wavelet(def)
     "(an even number " ..
     "of lags is cut by one), its centre is at the 1-based index `center`."
   table.insert(def.args, 1, { "t", "array|table", need = true, help = "times from zero on, regular (s)" })
-  def.returns, def.errors = "wavelet (array f64 on the CPU), centre index", "t that does not start at zero, or is not regular"
+  def.returns, def.errors = "wavelet (array f64 on the CPU), centre index",
+    "t that does not start at zero, or is not regular"
   def.call = function(t, ...)
     local full, center = axis_of(t, def.name)
     return core.array_fromtable(compute(full, center, ...), "f64", def.name), center

@@ -11,8 +11,8 @@
 #define LMOHO_ARRAY "moho.array"
 #define LMOHO_OP "moho.operator"
 
-/* Raises the noted message as "script.lua:3: who: message" when st is a failure: the only place that raises for the core.
-   ECALLBACK rethrows the value kept by lmoho_keep_error. */
+/* Raises the noted message as "script.lua:3: who: message" when st is a failure: the only place that raises for the
+   core. ECALLBACK rethrows the value kept by lmoho_keep_error. */
 void lmoho_check(lua_State *L, moho_status st, const char *who);
 /* Raises at the user's line: the first Lua frame whose chunk is not named "=moho/...". */
 int lmoho_error(lua_State *L, const char *who, const char *fmt, ...) MOHO_PRINTF(3, 4);
@@ -29,7 +29,8 @@ typedef struct lmoho_arraybox {
   struct lmoho_scope *scope;
 } lmoho_arraybox;
 moho_array **lmoho_newarray(lua_State *L);                                     /* pushes an empty box  */
-moho_array *lmoho_toarray(lua_State *L, int i, const char *who, const char *arg);   /* raises when it is none, or freed */
+/* raises when it is none, or freed */
+moho_array *lmoho_toarray(lua_State *L, int i, const char *who, const char *arg);
 moho_array *lmoho_optarray(lua_State *L, int i, const char *who, const char *arg);  /* NULL for nil    */
 bool lmoho_isarray(lua_State *L, int i);
 
@@ -45,13 +46,15 @@ moho_status lmoho_findctx(lua_State *L, const char *name, moho_ctx **c);
 const char *lmoho_default_device(lua_State *L, const char *set);               /* NULL: asks only      */
 int lmoho_complex_hooks(lua_State *L);
 int lmoho_complex_ready(lua_State *L);
-void lmoho_origin(lua_State *L);                                               /* the user's line, for memory messages */
+/* the user's line, for memory messages */
+void lmoho_origin(lua_State *L);
 /* Runs the collector when the arrays of a device, with `bytes` more, have grown by its budget since it last ran. */
 void lmoho_drive(lua_State *L, moho_ctx *c, size_t bytes);
 /* Arrays that the script has dropped may hold the memory that is missing: collects, and tells whether to try again. */
 bool lmoho_again(lua_State *L, moho_status st);
 /* Memory for an array, with the collector driven by what arrays hold, and one more try after a full collection. */
-void lmoho_alloc(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, bool zero, const char *who, moho_array **a);
+void lmoho_alloc(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, bool zero, const char *who,
+                 moho_array **a);
 /* moho_array_copy, whose conversions take memory of their own, with one more try likewise. */
 void lmoho_copy(lua_State *L, const moho_array *from, moho_array *to, const char *who);
 /* The axes of `to` that are as long as those of `from` are those. */
@@ -63,8 +66,10 @@ moho_ctx *lmoho_cpu(lua_State *L);
 double lmoho_number(lua_State *L, int t, const char *name);
 bool lmoho_flag(lua_State *L, int t, const char *name);
 void lmoho_set_number(lua_State *L, const char *name, double v);
-bool lmoho_holds_card(lua_State *L);                                           /* whether a device other than the CPU has been opened */
-/* A line on the terminal of standard error: words, seconds gone, and left (< 0: not known; `most` stands before them); then it goes again. */
+/* whether a device other than the CPU has been opened */
+bool lmoho_holds_card(lua_State *L);
+/* A line on the terminal of standard error: words, seconds gone, and left (< 0: not known; `most` stands before them);
+   then it goes again. */
 void lmoho_line(double gone, double left, const char *most, const char *fmt, ...) MOHO_PRINTF(4, 5);
 void lmoho_line_wipe(void);
 bool lmoho_terminal(void);

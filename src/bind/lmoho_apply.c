@@ -4,7 +4,8 @@
 static void show(void *user, int64_t done, int64_t groups, double part, double before)
 {
   const double gone = moho_clock() - *(double *)user, now = part - before;
-  lmoho_line(gone, now > 0 ? gone / now * (1 - part) : -1, "", "apply %.0f/%.0f   %.0f %%", (double)done, (double)groups, 100 * part);
+  lmoho_line(gone, now > 0 ? gone / now * (1 - part) : -1, "", "apply %.0f/%.0f   %.0f %%", (double)done,
+             (double)groups, 100 * part);
 }
 
 static int apply(lua_State *L)
@@ -16,9 +17,13 @@ static int apply(lua_State *L)
   moho_array *x = lmoho_toarray(L, 2, who, "x");
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_getfield(L, 3, "checkpoint"); /* stays on the stack */
-  moho_apply_par par = {.groups = (int64_t)lmoho_number(L, 3, "groups"), .max_bytes = lmoho_number(L, 3, "max_bytes"), .every = lmoho_number(L, 3, "checkpoint_seconds"),
-                        .checkpoint = lua_tostring(L, -1), .resume = lmoho_flag(L, 3, "resume"), .user = &begin,
-                        .progress = lmoho_flag(L, 3, "progress") ? show : NULL};
+  moho_apply_par par = { .groups = (int64_t)lmoho_number(L, 3, "groups"),
+                         .max_bytes = lmoho_number(L, 3, "max_bytes"),
+                         .every = lmoho_number(L, 3, "checkpoint_seconds"),
+                         .checkpoint = lua_tostring(L, -1),
+                         .resume = lmoho_flag(L, 3, "resume"),
+                         .user = &begin,
+                         .progress = lmoho_flag(L, 3, "progress") ? show : NULL };
   moho_apply_info info;
   moho_array **y = lmoho_newarray(L);
   lmoho_alloc(L, a->ran_ctx, a->any_type ? x->type : a->ran_type, &a->ran, false, who, y);

@@ -32,7 +32,8 @@ static void carry_axes(lua_State *L, moho_array *r, const moho_array *from, cons
   }
 }
 
-moho_array *lmoho_result(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, const moho_array *a, const moho_array *b, const char *who)
+moho_array *lmoho_result(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, const moho_array *a,
+                         const moho_array *b, const char *who)
 {
   moho_array **r = lmoho_newarray(L);
   lmoho_alloc(L, c, t, s, false, who, r);
@@ -41,7 +42,9 @@ moho_array *lmoho_result(lua_State *L, moho_ctx *c, moho_dtype t, const moho_sha
   return *r;
 }
 
-static const char *const word[MOHO_NBINARY] = { [MOHO_ADD] = "a + b", [MOHO_SUB] = "a - b", [MOHO_MUL] = "a * b", [MOHO_DIV] = "a / b", [MOHO_POW] = "a ^ b" };
+static const char *const word[MOHO_NBINARY] = {
+  [MOHO_ADD] = "a + b", [MOHO_SUB] = "a - b", [MOHO_MUL] = "a * b", [MOHO_DIV] = "a / b", [MOHO_POW] = "a ^ b"
+};
 
 int lmoho_map2(lua_State *L, moho_binary f, const char *who)
 {
@@ -63,15 +66,16 @@ int lmoho_map2(lua_State *L, moho_binary f, const char *who)
   if (!like) return lmoho_error(L, who, "expected an array and another or a number, got two numbers");
   s = like->shape;
   if (x[0].a && x[1].a && !moho_shape_broadcast(&x[0].a->shape, &x[1].a->shape, &s))
-    return lmoho_error(L, who, "shapes %s and %s do not fit; the last axes must agree, or be 1", moho_shape_text(&x[0].a->shape, ta, sizeof ta),
-                       moho_shape_text(&x[1].a->shape, tb, sizeof tb));
+    return lmoho_error(L, who, "shapes %s and %s do not fit; the last axes must agree, or be 1",
+                       moho_shape_text(&x[0].a->shape, ta, sizeof ta), moho_shape_text(&x[1].a->shape, tb, sizeof tb));
   moho_array *r;
   if (lua_isnoneornil(L, 3)) {
     r = lmoho_result(L, like->ctx, moho_binary_dtype(f, like->type), &s, x[0].a, x[1].a, who);
   } else {
     r = lmoho_toarray(L, 3, who, "out");
     if (!moho_shape_equal(&r->shape, &s))
-      return lmoho_error(L, who, "argument 'out': the result has shape %s, the array given for it %s", moho_shape_text(&s, ta, sizeof ta), moho_shape_text(&r->shape, tb, sizeof tb));
+      return lmoho_error(L, who, "argument 'out': the result has shape %s, the array given for it %s",
+                         moho_shape_text(&s, ta, sizeof ta), moho_shape_text(&r->shape, tb, sizeof tb));
     lua_pushvalue(L, 3);
   }
   lmoho_check(L, moho_vec_map2(NULL, f, x[0], x[1], r), who);
@@ -116,7 +120,8 @@ static int array_scale(lua_State *L)
 {
   const char *who = "array:scale";
   moho_array *x = lmoho_toarray(L, 1, who, "self");
-  if (moho_array_repeats(x)) return lmoho_error(L, who, "the array is a view that repeats its elements; scale a:copy()");
+  if (moho_array_repeats(x))
+    return lmoho_error(L, who, "the array is a view that repeats its elements; scale a:copy()");
   lmoho_check(L, moho_vec_scale(NULL, lmoho_toscalar(L, 2, who, "alpha"), x), who);
   lua_settop(L, 1);
   return 1;
@@ -157,7 +162,8 @@ static int array_random(lua_State *L)
   moho_array *a = lmoho_toarray(L, 1, "rng", "a");
   moho_random kind = strcmp(luaL_checkstring(L, 2), "normal") == 0 ? MOHO_NORMAL : MOHO_UNIFORM;
   uint64_t seed = (uint64_t)luaL_checknumber(L, 3) << 32 | (uint64_t)luaL_checknumber(L, 4);
-  lmoho_check(L, moho_array_random(a, kind, seed, (uint64_t)luaL_checknumber(L, 5)), kind == MOHO_NORMAL ? "generator:normal" : "generator:uniform");
+  lmoho_check(L, moho_array_random(a, kind, seed, (uint64_t)luaL_checknumber(L, 5)),
+              kind == MOHO_NORMAL ? "generator:normal" : "generator:uniform");
   lua_settop(L, 1);
   return 1;
 }
@@ -165,8 +171,8 @@ static int array_random(lua_State *L)
 void lmoho_arith_meta(lua_State *L)
 {
   static const luaL_Reg meta[] = {
-    { "__add", array_add }, { "__sub", array_sub }, { "__mul", array_mul }, { "__div", array_div }, { "__unm", array_unm },
-    { "__pow", array_pow }, { NULL, NULL },
+    { "__add", array_add }, { "__sub", array_sub }, { "__mul", array_mul }, { "__div", array_div },
+    { "__unm", array_unm }, { "__pow", array_pow }, { NULL, NULL },
   };
   luaL_setfuncs(L, meta, 0);
 }
@@ -174,8 +180,9 @@ void lmoho_arith_meta(lua_State *L)
 void lmoho_open_arith(lua_State *L)
 {
   static const luaL_Reg f[] = {
-    { "array_add", array_add }, { "array_sub", array_sub }, { "array_mul", array_mul }, { "array_div", array_div }, { "array_unm", array_unm },
-    { "array_axpy", array_axpy }, { "array_scale", array_scale }, { "array_dot", array_dot }, { "array_norm", array_norm },
+    { "array_add", array_add },     { "array_sub", array_sub },       { "array_mul", array_mul },
+    { "array_div", array_div },     { "array_unm", array_unm },       { "array_axpy", array_axpy },
+    { "array_scale", array_scale }, { "array_dot", array_dot },       { "array_norm", array_norm },
     { "array_stats", array_stats }, { "array_random", array_random }, { NULL, NULL },
   };
   luaL_setfuncs(L, f, 0);

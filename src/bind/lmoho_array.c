@@ -1,5 +1,5 @@
-/* Arrays in Lua: boxes, making, elements, views, values. Public names and checks of named arguments are in lua/moho/array.lua;
-   here are the functions under them, with positional arguments. */
+/* Arrays in Lua: boxes, making, elements, views, values. Public names and checks of named arguments are in
+   lua/moho/array.lua; here are the functions under them, with positional arguments. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,9 @@ moho_array *lmoho_toarray(lua_State *L, int i, const char *who, const char *arg)
 {
   lmoho_arraybox *b = box(L, i);
   if (!b) lmoho_error(L, who, "argument '%s': expected an array, got %s", arg, luaL_typename(L, i));
-  if (!b->a) lmoho_error(L, who, "argument '%s': the array was freed%s%s", arg, b->freed ? " at " : "", b->freed ? b->freed : "");
+  if (!b->a)
+    lmoho_error(L, who, "argument '%s': the array was freed%s%s", arg, b->freed ? " at " : "",
+                b->freed ? b->freed : "");
   return b->a;
 }
 
@@ -149,8 +151,11 @@ static void fill_from(lua_State *L, int i, const char *who, const moho_shape *s,
     if (!lmoho_isscalar(L, i)) lmoho_error(L, who, "a table's elements are numbers; got %s", luaL_typename(L, i));
     v = lmoho_toscalar(L, i, who, "element");
     if (fabs(v.re) >= TWO53 && !complex && lua_type(L, i) != LUA_TNUMBER)
-      lmoho_error(L, who, "a whole number of 2^53 or more, %.0f: values of a table pass as doubles, which would round it", v.re);
-    if (v.im != 0 && !complex) lmoho_error(L, who, "a complex number in a table that starts with real ones; give the first as moho.complex(re, 0)");
+      lmoho_error(
+        L, who, "a whole number of 2^53 or more, %.0f: values of a table pass as doubles, which would round it", v.re);
+    if (v.im != 0 && !complex)
+      lmoho_error(L, who,
+                  "a complex number in a table that starts with real ones; give the first as moho.complex(re, 0)");
     *(*p)++ = v.re;
     if (complex) *(*p)++ = v.im;
     return;
@@ -161,7 +166,8 @@ static void fill_from(lua_State *L, int i, const char *who, const moho_shape *s,
   luaL_checkstack(L, 3, who);
   for (int k = 2; k <= 3; k++) {        /* # of a list with a hole may end before it             */
     lua_rawgeti(L, i, (int)s->d[axis] + k);
-    if (!lua_isnil(L, -1)) lmoho_error(L, who, "element %d on axis %d is nil, and there are more behind it", (int)s->d[axis] + 1, axis + 1);
+    if (!lua_isnil(L, -1))
+      lmoho_error(L, who, "element %d on axis %d is nil, and there are more behind it", (int)s->d[axis] + 1, axis + 1);
     lua_pop(L, 1);
   }
   for (int64_t k = 0; k < s->d[axis]; k++) {
@@ -180,7 +186,8 @@ moho_array *lmoho_fromtable(lua_State *L, int i, const char *who, const char *dt
   if (i < 0) i = lua_gettop(L) + 1 + i;
   table_shape(L, i, who, &s, &complex);
   moho_dtype t = complex ? MOHO_C128 : MOHO_F64;
-  if (dtype && !moho_dtype_parse(dtype, &want)) lmoho_error(L, who, "dtype '%s': expected f32, f64, c64, c128, i32 or i64", dtype);
+  if (dtype && !moho_dtype_parse(dtype, &want))
+    lmoho_error(L, who, "dtype '%s': expected f32, f64, c64, c128, i32 or i64", dtype);
   moho_array **a = lmoho_newarray(L);
   lmoho_alloc(L, lmoho_cpu(L), t, &s, false, who, a);
   double *p = moho_array_data(*a);
@@ -191,7 +198,9 @@ moho_array *lmoho_fromtable(lua_State *L, int i, const char *who, const char *dt
     const double limit = want == MOHO_I32 ? 0x1p31 : 0x1p63;
     for (int64_t k = 0; k < moho_array_size(*a); k++) {
       if (v[k] != floor(v[k])) lmoho_error(L, who, "%.17g is not a whole number, for an %s array", v[k], dtype);
-      if (v[k] < -limit || v[k] >= limit) lmoho_error(L, who, "%.17g is beyond the range of an %s array, %s", v[k], dtype, want == MOHO_I32 ? "2^31" : "2^63");
+      if (v[k] < -limit || v[k] >= limit)
+        lmoho_error(L, who, "%.17g is beyond the range of an %s array, %s", v[k], dtype,
+                    want == MOHO_I32 ? "2^31" : "2^63");
     }
   }
   moho_array **b = lmoho_newarray(L);
@@ -246,9 +255,12 @@ static int64_t checked_index(lua_State *L, int i, const moho_array *a, int axis,
 {
   double v = lua_tonumber(L, i);
   int64_t n = axis < a->shape.n ? a->shape.d[axis] : 0;
-  if (lua_type(L, i) != LUA_TNUMBER || v != floor(v)) lmoho_error(L, who, "index on axis %d: expected a whole number, got %s", axis + 1, lua_type(L, i) == LUA_TNUMBER ? lua_tostring(L, i) : luaL_typename(L, i));
+  if (lua_type(L, i) != LUA_TNUMBER || v != floor(v))
+    lmoho_error(L, who, "index on axis %d: expected a whole number, got %s", axis + 1,
+                lua_type(L, i) == LUA_TNUMBER ? lua_tostring(L, i) : luaL_typename(L, i));
   if (v < 0) v += (double)n + 1;                        /* -1 is the last */
-  if (v < 1 || v > (double)n) lmoho_error(L, who, "index %s on axis %d: expected 1 to %lld", lua_tostring(L, i), axis + 1, (long long)n);
+  if (v < 1 || v > (double)n)
+    lmoho_error(L, who, "index %s on axis %d: expected 1 to %lld", lua_tostring(L, i), axis + 1, (long long)n);
   return (int64_t)v - 1;
 }
 
@@ -348,8 +360,10 @@ static int array_assign(lua_State *L)
 {
   moho_array *a = lmoho_toarray(L, 1, "array:assign", "self"), *b = lmoho_toarray(L, 2, "array:assign", "values");
   if (b->ctx != a->ctx)
-    return lmoho_error(L, "array:assign", "the array is on %s, the values are on %s; use values:to(\"%s\")", moho_ctx_name(a->ctx), moho_ctx_name(b->ctx), moho_ctx_name(a->ctx));
-  if (moho_array_repeats(a)) return lmoho_error(L, "array:assign", "the array is a view that repeats its elements; assign to a:copy()");
+    return lmoho_error(L, "array:assign", "the array is on %s, the values are on %s; use values:to(\"%s\")",
+                       moho_ctx_name(a->ctx), moho_ctx_name(b->ctx), moho_ctx_name(a->ctx));
+  if (moho_array_repeats(a))
+    return lmoho_error(L, "array:assign", "the array is a view that repeats its elements; assign to a:copy()");
   b = lmoho_broadcast(L, b, &a->shape, "array:assign");
   lmoho_copy(L, b, a, "array:assign");
   lua_settop(L, 1);
@@ -423,7 +437,9 @@ static int array_index(lua_State *L)
     return 1;
   }
   const char *key = lua_tostring(L, 2);
-  if (!key) return lmoho_error(L, "a[i]", "expected a number, got a %s; an element is a:at(i, j), a part a:slice(\"1:10, :\")", luaL_typename(L, 2));
+  if (!key)
+    return lmoho_error(L, "a[i]", "expected a number, got a %s; an element is a:at(i, j), a part a:slice(\"1:10, :\")",
+                       luaL_typename(L, 2));
   if (strcmp(key, "freed") == 0) { lua_pushboolean(L, b->a == NULL); return 1; }
   if (b->a && property(L, b->a, key)) return 1;
   lua_pushlightuserdata(L, (void *)&methods_key);
@@ -450,9 +466,11 @@ static int array_index(lua_State *L)
 static int array_newindex(lua_State *L)
 {
   moho_array *a = lmoho_toarray(L, 1, "a[i] = v", "a");
-  if (lua_type(L, 2) == LUA_TSTRING) return lmoho_error(L, "a[i] = v", "the field '%s' of an array can't be set", lua_tostring(L, 2));
+  if (lua_type(L, 2) == LUA_TSTRING)
+    return lmoho_error(L, "a[i] = v", "the field '%s' of an array can't be set", lua_tostring(L, 2));
   if (lua_type(L, 2) != LUA_TNUMBER)
-    return lmoho_error(L, "a[i] = v", "expected a number as i, got a %s; an element is set by a:set(v, i, j)", luaL_typename(L, 2));
+    return lmoho_error(L, "a[i] = v", "expected a number as i, got a %s; an element is set by a:set(v, i, j)",
+                       luaL_typename(L, 2));
   if (a->shape.n == 0) return lmoho_error(L, "a[i] = v", "an array without axes has no rows");
   int64_t i = checked_index(L, 2, a, 0, "a[i] = v");
   if (a->shape.n == 1) {
@@ -499,14 +517,16 @@ static int array_methods(lua_State *L)
 void lmoho_open_array(lua_State *L)
 {
   static const luaL_Reg f[] = {
-    { "array_new", array_new }, { "array_empty", array_empty }, { "array_fromtable", array_fromtable }, { "array_totable", array_totable }, { "array_at", array_at },
-    { "array_set", array_set }, { "array_slice", array_slice }, { "array_reshape", array_reshape }, { "array_to", array_to },
-    { "array_fill", array_fill }, { "array_assign", array_assign }, { "array_ptr", array_ptr }, { "array_pinned", array_pinned },
-    { "array_axis", array_axis }, { "array_free", array_free }, { "array_methods", array_methods }, { "array_same", array_same },
-    { NULL, NULL },
+    { "array_new", array_new },         { "array_empty", array_empty },     { "array_fromtable", array_fromtable },
+    { "array_totable", array_totable }, { "array_at", array_at },           { "array_set", array_set },
+    { "array_slice", array_slice },     { "array_reshape", array_reshape }, { "array_to", array_to },
+    { "array_fill", array_fill },       { "array_assign", array_assign },   { "array_ptr", array_ptr },
+    { "array_pinned", array_pinned },   { "array_axis", array_axis },       { "array_free", array_free },
+    { "array_methods", array_methods }, { "array_same", array_same },       { NULL, NULL },
   };
   static const luaL_Reg meta[] = {
-    { "__gc", array_gc }, { "__index", array_index }, { "__newindex", array_newindex }, { "__len", array_len }, { "__eq", array_same }, { NULL, NULL },
+    { "__gc", array_gc },   { "__index", array_index }, { "__newindex", array_newindex },
+    { "__len", array_len }, { "__eq", array_same },     { NULL, NULL },
   };
   luaL_setfuncs(L, f, 0);
   if (luaL_newmetatable(L, LMOHO_ARRAY)) {

@@ -159,10 +159,24 @@ static int ctx_interactive(lua_State *L)
 void lmoho_open_ctx(lua_State *L)
 {
   static const luaL_Reg f[] = {
-    { "default_device", ctx_default }, { "probe", ctx_probe }, { "devices", ctx_devices }, { "holds_card", ctx_holds_card }, { "why_no", ctx_why }, { "mem", ctx_mem },
-    { "mem_limit", ctx_limit }, { "mem_trim", ctx_trim }, { "mem_peak_reset", ctx_peak_reset }, { "sync", ctx_sync }, { "clock", ctx_clock }, { "threads", ctx_threads },
-    { "timeline_start", timeline_start }, { "timeline_stop", timeline_stop },
-    { "interactive", ctx_interactive }, { "complex_hooks", lmoho_complex_hooks }, { "complex_ready", lmoho_complex_ready }, { NULL, NULL },
+    { "default_device", ctx_default },
+    { "probe", ctx_probe },
+    { "devices", ctx_devices },
+    { "holds_card", ctx_holds_card },
+    { "why_no", ctx_why },
+    { "mem", ctx_mem },
+    { "mem_limit", ctx_limit },
+    { "mem_trim", ctx_trim },
+    { "mem_peak_reset", ctx_peak_reset },
+    { "sync", ctx_sync },
+    { "clock", ctx_clock },
+    { "threads", ctx_threads },
+    { "timeline_start", timeline_start },
+    { "timeline_stop", timeline_stop },
+    { "interactive", ctx_interactive },
+    { "complex_hooks", lmoho_complex_hooks },
+    { "complex_ready", lmoho_complex_ready },
+    { NULL, NULL },
   };
   luaL_setfuncs(L, f, 0);
 }

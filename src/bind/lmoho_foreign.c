@@ -84,7 +84,8 @@ static void *pointer(lua_State *L, int i)
 static const int64_t *strides_of(lua_State *L, int i, const char *who, const moho_shape *s, int64_t *strides)
 {
   if (!lua_istable(L, i)) return NULL;
-  if ((int)lua_objlen(L, i) != s->n) lmoho_error(L, who, "argument 'strides': expected %d, one for each axis, got %d", s->n, (int)lua_objlen(L, i));
+  if ((int)lua_objlen(L, i) != s->n)
+    lmoho_error(L, who, "argument 'strides': expected %d, one for each axis, got %d", s->n, (int)lua_objlen(L, i));
   for (int k = 0; k < s->n; k++) {
     lua_rawgeti(L, i, k + 1);
     double v = lua_tonumber(L, -1);

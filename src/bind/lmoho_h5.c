@@ -66,7 +66,8 @@ static int h5_abandon(lua_State *L)
 static int file_gc(lua_State *L)
 {
   filebox *b = lua_touserdata(L, 1);
-  if (b->f && b->written && b->mode != 'r') fprintf(stderr, "moho: %s was not closed: what was written to it is dropped\n", b->path);
+  if (b->f && b->written && b->mode != 'r')
+    fprintf(stderr, "moho: %s was not closed: what was written to it is dropped\n", b->path);
   moho_h5_abandon(b->f);
   b->f = NULL;
   return 0;
@@ -268,7 +269,8 @@ static int h5_write(lua_State *L)
   how.nchunk = to_ints(L, 5, who, "chunk", how.chunk);
   how.deflate = (int)luaL_optinteger(L, 6, 0);
   how.nstart = to_ints(L, 7, who, "start", how.start);
-  if ((how.nshape = !lua_isnoneornil(L, 8))) lmoho_toshape(L, 8, lua_pushfstring(L, "%s: argument 'shape'", who), &how.shape);
+  if ((how.nshape = !lua_isnoneornil(L, 8)))
+    lmoho_toshape(L, 8, lua_pushfstring(L, "%s: argument 'shape'", who), &how.shape);
   const moho_array *a = to_array(L, 4, who);
   moho_status st = moho_h5_write(f, path, a, &how);
   if (lmoho_again(L, st)) st = moho_h5_write(f, path, a, &how);
@@ -312,7 +314,8 @@ static int h5_table(lua_State *L)
       lua_rawgeti(L, at, (int)i + 1);
       if (numbers) v[i] = luaL_checknumber(L, -1);
       else if (lua_type(L, -1) == LUA_TSTRING) w[i] = lua_tostring(L, -1);  /* the column keeps it alive */
-      else lmoho_error(L, who, "column '%s': row %d is a %s, not a string", c[j].name, (int)i + 1, luaL_typename(L, -1));
+      else
+        lmoho_error(L, who, "column '%s': row %d is a %s, not a string", c[j].name, (int)i + 1, luaL_typename(L, -1));
       lua_pop(L, 1);
     }
     if (numbers) c[j].numbers = v;
@@ -338,7 +341,8 @@ static int h5_link(lua_State *L)
 /* (name, text or nil, key) */
 static int provenance(lua_State *L)
 {
-  lmoho_check(L, moho_provenance(luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL), lua_toboolean(L, 3)), "provenance");
+  lmoho_check(L, moho_provenance(luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL), lua_toboolean(L, 3)),
+              "provenance");
   return 0;
 }
 

@@ -1,4 +1,5 @@
-/* One line on the terminal for what takes long in C: solvers, applications. It is drawn over itself and goes before anything else is written. */
+/* One line on the terminal for what takes long in C: solvers, applications. It is drawn over itself and goes before
+   anything else is written. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

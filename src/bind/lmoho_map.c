@@ -1,5 +1,5 @@
-/* Functions, comparisons, masks, reductions, running sums, products of matrices and views of arrays in Lua, by name: core.array_map1(a, out,
-   "exp", who). Names and help are in lua/moho/array_math.lua. */
+/* Functions, comparisons, masks, reductions, running sums, products of matrices and views of arrays in Lua, by name:
+   core.array_map1(a, out, "exp", who). Names and help are in lua/moho/array_math.lua. */
 #include <string.h>
 #include "bind/lmoho_array.h"
 
@@ -17,7 +17,8 @@ static moho_array *out_or_new(lua_State *L, int i, const moho_array *a, moho_dty
   moho_array *r = lmoho_optarray(L, i, who, "out");
   if (!r) return lmoho_result(L, a->ctx, t, &a->shape, a, NULL, who);
   if (!moho_shape_equal(&r->shape, &a->shape))
-    lmoho_error(L, who, "argument 'out': the result has shape %s, the array given for it %s", moho_shape_text(&a->shape, want, sizeof want), moho_shape_text(&r->shape, got, sizeof got));
+    lmoho_error(L, who, "argument 'out': the result has shape %s, the array given for it %s",
+                moho_shape_text(&a->shape, want, sizeof want), moho_shape_text(&r->shape, got, sizeof got));
   lua_pushvalue(L, i);
   return r;
 }
@@ -26,9 +27,10 @@ static moho_array *out_or_new(lua_State *L, int i, const moho_array *a, moho_dty
 static int array_map2(lua_State *L)
 {
   static const char *const names[MOHO_NBINARY] = {
-    [MOHO_ADD] = "add", [MOHO_SUB] = "sub", [MOHO_MUL] = "mul", [MOHO_DIV] = "div", [MOHO_POW] = "pow", [MOHO_MINIMUM] = "minimum",
-    [MOHO_MAXIMUM] = "maximum", [MOHO_ATAN2] = "atan2", [MOHO_GT] = "gt", [MOHO_LT] = "lt", [MOHO_GE] = "ge", [MOHO_LE] = "le", [MOHO_EQ] = "eq",
-    [MOHO_NE] = "ne",
+    [MOHO_ADD] = "add", [MOHO_SUB] = "sub",         [MOHO_MUL] = "mul",         [MOHO_DIV] = "div",
+    [MOHO_POW] = "pow", [MOHO_MINIMUM] = "minimum", [MOHO_MAXIMUM] = "maximum", [MOHO_ATAN2] = "atan2",
+    [MOHO_GT] = "gt",   [MOHO_LT] = "lt",           [MOHO_GE] = "ge",           [MOHO_LE] = "le",
+    [MOHO_EQ] = "eq",   [MOHO_NE] = "ne",
   };
   return lmoho_map2(L, (moho_binary)by_name(L, 4, names, MOHO_NBINARY), luaL_checkstring(L, 5));
 }
@@ -37,9 +39,11 @@ static int array_map2(lua_State *L)
 static int array_map1(lua_State *L)
 {
   static const char *const names[MOHO_NUNARY] = {
-    [MOHO_ABS] = "abs", [MOHO_ARG] = "arg", [MOHO_CONJ] = "conj", [MOHO_SQRT] = "sqrt", [MOHO_EXP] = "exp", [MOHO_LOG] = "log", [MOHO_SIN] = "sin",
-    [MOHO_COS] = "cos", [MOHO_LOG10] = "log10", [MOHO_TAN] = "tan", [MOHO_ATAN] = "atan", [MOHO_TANH] = "tanh", [MOHO_FLOOR] = "floor",
-    [MOHO_CEIL] = "ceil", [MOHO_ROUND] = "round", [MOHO_SIGN] = "sign", [MOHO_ISFINITE] = "isfinite",
+    [MOHO_ABS] = "abs",           [MOHO_ARG] = "arg",   [MOHO_CONJ] = "conj",   [MOHO_SQRT] = "sqrt",
+    [MOHO_EXP] = "exp",           [MOHO_LOG] = "log",   [MOHO_SIN] = "sin",     [MOHO_COS] = "cos",
+    [MOHO_LOG10] = "log10",       [MOHO_TAN] = "tan",   [MOHO_ATAN] = "atan",   [MOHO_TANH] = "tanh",
+    [MOHO_FLOOR] = "floor",       [MOHO_CEIL] = "ceil", [MOHO_ROUND] = "round", [MOHO_SIGN] = "sign",
+    [MOHO_ISFINITE] = "isfinite",
   };
   moho_unary f = (moho_unary)by_name(L, 3, names, MOHO_NUNARY);
   const char *who = luaL_checkstring(L, 4);
@@ -89,8 +93,16 @@ static int array_where(lua_State *L)
 /* ---- reductions ---------------------------------------------------------------------------- */
 
 static const char *const reductions[MOHO_NREDUCE] = {
-  [MOHO_SUM] = "sum", [MOHO_MIN] = "min", [MOHO_MAX] = "max", [MOHO_NRM2SQ] = "nrm2sq", [MOHO_NONFINITE] = "nonfinite", [MOHO_NONZERO] = "nonzero",
-  [MOHO_MEAN] = "mean", [MOHO_VAR] = "var", [MOHO_ARGMIN] = "argmin", [MOHO_ARGMAX] = "argmax",
+  [MOHO_SUM] = "sum",
+  [MOHO_MIN] = "min",
+  [MOHO_MAX] = "max",
+  [MOHO_NRM2SQ] = "nrm2sq",
+  [MOHO_NONFINITE] = "nonfinite",
+  [MOHO_NONZERO] = "nonzero",
+  [MOHO_MEAN] = "mean",
+  [MOHO_VAR] = "var",
+  [MOHO_ARGMIN] = "argmin",
+  [MOHO_ARGMAX] = "argmax",
 };
 
 /* reduce(a, name, axis or nil, who): a number, or an array without the axis. Places are 1-based. */
@@ -110,12 +122,15 @@ static int array_reduce(lua_State *L)
   int axis = (int)luaL_checkinteger(L, 3) - 1;
   moho_shape s = { 0 };
   if (a->shape.n == 0) return lmoho_error(L, who, "argument 'axis': the array has no axes, got %d", axis + 1);
-  if (axis < 0 || axis >= a->shape.n) return lmoho_error(L, who, "argument 'axis': expected 1 to %d, got %d", a->shape.n, axis + 1);
+  if (axis < 0 || axis >= a->shape.n)
+    return lmoho_error(L, who, "argument 'axis': expected 1 to %d, got %d", a->shape.n, axis + 1);
   for (int i = 0; i < a->shape.n; i++) if (i != axis) s.d[s.n++] = a->shape.d[i];
   moho_array *r = lmoho_result(L, a->ctx, moho_reduce_dtype(f, a->type), &s, NULL, NULL, who);
-  for (int i = 0, k = 0; a->axes && i < a->shape.n; i++) if (i != axis) lmoho_check(L, moho_array_axis(r, k++, &a->axes[i]), who);
+  for (int i = 0, k = 0; a->axes && i < a->shape.n; i++)
+    if (i != axis) lmoho_check(L, moho_array_axis(r, k++, &a->axes[i]), who);
   lmoho_check(L, moho_vec_reduce_axis(NULL, f, a, axis, r), who);
-  if (place) lmoho_check(L, moho_vec_map2(NULL, MOHO_ADD, (moho_operand){ .a = r }, (moho_operand){ .v = { 1, 0 } }, r), who);
+  if (place)
+    lmoho_check(L, moho_vec_map2(NULL, MOHO_ADD, (moho_operand){ .a = r }, (moho_operand){ .v = { 1, 0 } }, r), who);
   return 1;
 }
 
@@ -154,7 +169,8 @@ static int array_matmul(lua_State *L)
 {
   const char *who = "array:matmul";
   moho_array *a = lmoho_toarray(L, 1, who, "self"), *b = lmoho_toarray(L, 2, who, "b");
-  moho_shape s = { .n = b->shape.n == 2 ? 2 : 1, .d = { a->shape.n ? a->shape.d[0] : 1, b->shape.n == 2 ? b->shape.d[1] : 1 } };
+  moho_shape s = { .n = b->shape.n == 2 ? 2 : 1,
+                   .d = { a->shape.n ? a->shape.d[0] : 1, b->shape.n == 2 ? b->shape.d[1] : 1 } };
   moho_array *r = lmoho_result(L, a->ctx, a->type, &s, NULL, NULL, who);
   lmoho_check(L, moho_vec_matmul(NULL, a, b, r), who);
   if (a->axes) lmoho_check(L, moho_array_axis(r, 0, &a->axes[0]), who);
@@ -171,7 +187,8 @@ static int array_transpose(lua_State *L)
   moho_array *a = lmoho_toarray(L, 1, who, "self");
   int order[MOHO_MAXDIM];
   if ((int)lua_objlen(L, 2) != a->shape.n)
-    return lmoho_error(L, who, "argument 'order': expected the %d axes in their new order, got %d", a->shape.n, (int)lua_objlen(L, 2));
+    return lmoho_error(L, who, "argument 'order': expected the %d axes in their new order, got %d", a->shape.n,
+                       (int)lua_objlen(L, 2));
   for (int i = 0; i < a->shape.n; i++) {
     lua_rawgeti(L, 2, i + 1);
     order[i] = (int)lua_tointeger(L, -1) - 1;
@@ -211,9 +228,18 @@ static int array_part(lua_State *L)
 void lmoho_open_map(lua_State *L)
 {
   static const luaL_Reg f[] = {
-    { "array_map2", array_map2 }, { "array_map1", array_map1 }, { "array_clip", array_clip }, { "array_where", array_where },
-    { "array_reduce", array_reduce }, { "array_cumsum", array_cumsum }, { "array_percentile", array_percentile }, { "array_matmul", array_matmul },
-    { "array_transpose", array_transpose }, { "array_flip", array_flip }, { "array_broadcast", array_broadcast }, { "array_part", array_part },
+    { "array_map2", array_map2 },
+    { "array_map1", array_map1 },
+    { "array_clip", array_clip },
+    { "array_where", array_where },
+    { "array_reduce", array_reduce },
+    { "array_cumsum", array_cumsum },
+    { "array_percentile", array_percentile },
+    { "array_matmul", array_matmul },
+    { "array_transpose", array_transpose },
+    { "array_flip", array_flip },
+    { "array_broadcast", array_broadcast },
+    { "array_part", array_part },
     { NULL, NULL },
   };
   luaL_setfuncs(L, f, 0);

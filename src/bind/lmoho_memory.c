@@ -1,18 +1,23 @@
-/* Memory of arrays and Lua's collector. Lua counts a box as a few bytes, so the collector is driven from here: it runs when a device's
-   arrays have grown by a budget since it last ran, and when the memory is out. Scopes free what was made in them without the collector. */
+/* Memory of arrays and Lua's collector. Lua counts a box as a few bytes, so the collector is driven from here: it runs
+   when a device's arrays have grown by a budget since it last ran, and when the memory is out. Scopes free what was
+   made in them without the collector. */
 #include <stdlib.h>
 #include <string.h>
 #include "bind/lmoho_array.h"
 
 /* ---- the collector's budget ---------------------------------------------------------------- */
 
-/* A collection costs by what lives in Lua (ten milliseconds for 200,000 objects), so few of them: with a limit, when seven eighths of
-   what was free after the last one are taken; else an eighth of the device. On the host as much as is worth the last collection's time: memory
-   that is used again is faster than fresh memory, which the system must clear. */
+/* A collection costs by what lives in Lua (ten milliseconds for 200,000 objects), so few of them: with a limit, when
+   seven eighths of what was free after the last one are taken; else an eighth of the device. On the host as much as is
+   worth the last collection's time: memory that is used again is faster than fresh memory, which the system must
+   clear. */
 typedef struct budget { struct budget *next; moho_ctx *ctx; size_t limit, mark; double seconds; } budget;
-static budget *budgets;                  /* one a device, for good: contexts are kept by the registry, and there are few */
-static const size_t LEAST = (size_t)16 << 20, HOST_LEAST = (size_t)64 << 20, HOST_MOST = (size_t)1 << 30, DEVICE = (size_t)2 << 30;
-static const double WORTH = 32e9;         /* bytes made a second of collecting: with 4 GB/s of arithmetic the collector takes an eighth */
+/* one a device, for good: contexts are kept by the registry, and there are few */
+static budget *budgets;
+static const size_t LEAST = (size_t)16 << 20, HOST_LEAST = (size_t)64 << 20, HOST_MOST = (size_t)1 << 30,
+                    DEVICE = (size_t)2 << 30;
+/* bytes made a second of collecting: with 4 GB/s of arithmetic the collector takes an eighth */
+static const double WORTH = 32e9;
 
 static budget *budget_of(moho_ctx *c)
 {
@@ -64,7 +69,8 @@ bool lmoho_again(lua_State *L, moho_status st)
   return true;
 }
 
-void lmoho_alloc(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, bool zero, const char *who, moho_array **a)
+void lmoho_alloc(lua_State *L, moho_ctx *c, moho_dtype t, const moho_shape *s, bool zero, const char *who,
+                 moho_array **a)
 {
   int64_t size;
   lmoho_check(L, moho_shape_check(s, t, &size), who);
@@ -87,7 +93,8 @@ void lmoho_copy(lua_State *L, const moho_array *from, moho_array *to, const char
 
 /* ---- scopes ------------------------------------------------------------------------------------ */
 
-/* A scope is a userdata, so that it lives as long as something refers to it; the boxes made while it is the innermost are in its list. */
+/* A scope is a userdata, so that it lives as long as something refers to it; the boxes made while it is the innermost
+   are in its list. */
 typedef struct lmoho_scope { struct lmoho_scope *outer; lmoho_arraybox *first; bool open; } lmoho_scope;
 static lmoho_scope *innermost;
 

@@ -93,7 +93,8 @@ static int run_callback(lua_State *L)
     moho_array *r = lmoho_toarray(L, -1, "func", "result");
     if (r != y) lmoho_copy(L, r, (moho_array *)y, "func");
   } else if (!lua_isnil(L, -1))
-    lmoho_error(L, "func", "the function returned a %s; expected that it fills its second array, or returns one", luaL_typename(L, -1));
+    lmoho_error(L, "func", "the function returned a %s; expected that it fills its second array, or returns one",
+                luaL_typename(L, -1));
   return 0;
 }
 
@@ -150,7 +151,8 @@ static bool listed(const char *keys, const char *key)
 
 static void set_arrays(lua_State *L, moho_op *op, const moho_param *p, int i, const char *who)
 {
-  if (!lua_istable(L, i)) lmoho_error(L, who, "argument '%s': expected a table of arrays, got %s", p->name, luaL_typename(L, i));
+  if (!lua_istable(L, i))
+    lmoho_error(L, who, "argument '%s': expected a table of arrays, got %s", p->name, luaL_typename(L, i));
   if (p->keys) {
     for (const char *k = p->keys; k; k = strchr(k, ',') ? strchr(k, ',') + 1 : NULL) {
       size_t n = strcspn(k, ",");
@@ -185,12 +187,14 @@ static void set_numbers(lua_State *L, moho_op *op, const moho_param *p, int i, c
     if (n > MOHO_MAXNUMBERS) lmoho_error(L, who, "argument '%s': %d numbers, at most %d", p->name, n, MOHO_MAXNUMBERS);
     for (int k = 0; k < n; k++) {
       lua_rawgeti(L, i, k + 1);
-      if (lua_type(L, -1) != LUA_TNUMBER) lmoho_error(L, who, "argument '%s': expected numbers, got %s", p->name, luaL_typename(L, -1));
+      if (lua_type(L, -1) != LUA_TNUMBER)
+        lmoho_error(L, who, "argument '%s': expected numbers, got %s", p->name, luaL_typename(L, -1));
       v[k] = lua_tonumber(L, -1);
       lua_pop(L, 1);
     }
   } else {
-    lmoho_error(L, who, "argument '%s': expected a number, a list of numbers or false, got %s", p->name, luaL_typename(L, i));
+    lmoho_error(L, who, "argument '%s': expected a number, a list of numbers or false, got %s", p->name,
+                luaL_typename(L, i));
   }
   lmoho_check(L, moho_op_set_numbers(op, p->name, n, v), who);
 }
@@ -255,7 +259,8 @@ static void set_param(lua_State *L, moho_op *op, const moho_param *p, int i, con
   }
 }
 
-/* op_new(class, params): params also holds device, dtype, name. A class with a dtype parameter of its own gets that too. */
+/* op_new(class, params): params also holds device, dtype, name. A class with a dtype parameter of its own gets that
+   too. */
 static int op_new(lua_State *L)
 {
   const char *cls = luaL_checkstring(L, 1);
@@ -282,7 +287,8 @@ static int op_new(lua_State *L)
   return 1;
 }
 
-/* op_get(A, name): an argument of a leaf operator, as it is after the operator was made; nil when there is none of that name. */
+/* op_get(A, name): an argument of a leaf operator, as it is after the operator was made; nil when there is none of that
+   name. */
 static int op_get(lua_State *L)
 {
   moho_op *op = lmoho_toop(L, 1, "operator", "A");
@@ -316,8 +322,11 @@ static int op_get(lua_State *L)
 /* ---- classes, for the schema -------------------------------------------------------------- */
 
 static const char *const type_name[] = {
-  [MOHO_P_INT] = "integer", [MOHO_P_REAL] = "number", [MOHO_P_BOOL] = "boolean", [MOHO_P_TEXT] = "string", [MOHO_P_SHAPE] = "shape",
-  [MOHO_P_NUMBERS] = "numbers|false", [MOHO_P_FLAGS] = "flags", [MOHO_P_ARRAY] = "array|table|number|complex", [MOHO_P_ARRAYS] = "table", [MOHO_P_OP] = "operator",
+  [MOHO_P_INT] = "integer",        [MOHO_P_REAL] = "number",
+  [MOHO_P_BOOL] = "boolean",       [MOHO_P_TEXT] = "string",
+  [MOHO_P_SHAPE] = "shape",        [MOHO_P_NUMBERS] = "numbers|false",
+  [MOHO_P_FLAGS] = "flags",        [MOHO_P_ARRAY] = "array|table|number|complex",
+  [MOHO_P_ARRAYS] = "table",       [MOHO_P_OP] = "operator",
   [MOHO_P_OPS] = "table|operator", [MOHO_P_FUNCTION] = "function",
 };
 
@@ -349,7 +358,10 @@ static int op_classes(lua_State *L)
       set_string(L, "keys", p->keys);
       lua_pushboolean(L, p->need);
       lua_setfield(L, -2, "need");
-      if ((p->type == MOHO_P_INT || p->type == MOHO_P_REAL) && !isnan(p->def)) { lua_pushnumber(L, p->def); lua_setfield(L, -2, "default"); }
+      if ((p->type == MOHO_P_INT || p->type == MOHO_P_REAL) && !isnan(p->def)) {
+        lua_pushnumber(L, p->def);
+        lua_setfield(L, -2, "default");
+      }
       if (p->type == MOHO_P_BOOL) { lua_pushboolean(L, p->def != 0); lua_setfield(L, -2, "default"); }
       lua_rawseti(L, -2, ++k);
     }
@@ -368,7 +380,8 @@ static void tell(void *user, double part)
 }
 
 /* Long ones show how far they are; one within another leaves that to it. */
-static moho_status apply_shown(moho_op *a, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+static moho_status apply_shown(moho_op *a, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
+                               moho_array *y)
 {
   double begin = moho_clock(), units = moho_pace_watched() ? 0 : moho_op_units(a);
   bool shown = units > 0 && lmoho_terminal();
@@ -381,7 +394,8 @@ static moho_status apply_shown(moho_op *a, moho_dir dir, moho_scalar alpha, bool
 }
 
 /* A call that fails for lack of memory is tried once more after a full collection: nothing had been launched. */
-static void apply(lua_State *L, moho_op *a, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y, const char *who)
+static void apply(lua_State *L, moho_op *a, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
+                  moho_array *y, const char *who)
 {
   moho_status st = apply_shown(a, dir, alpha, add, x, y);
   if (lmoho_again(L, st)) st = apply_shown(a, dir, alpha, add, x, y);
@@ -433,7 +447,8 @@ int lmoho_op_mul(lua_State *L)
 
 static int add_scaled(lua_State *L, double sign, const char *who)
 {
-  if (!lmoho_isop(L, 1) || !lmoho_isop(L, 2)) return lmoho_error(L, who, "expected two operators, got %s", luaL_typename(L, lmoho_isop(L, 1) ? 2 : 1));
+  if (!lmoho_isop(L, 1) || !lmoho_isop(L, 2))
+    return lmoho_error(L, who, "expected two operators, got %s", luaL_typename(L, lmoho_isop(L, 1) ? 2 : 1));
   moho_op *a = lmoho_toop(L, 1, who, "A"), *b = lmoho_toop(L, 2, who, "B");
   moho_op **sb = lmoho_newop(L), **r = lmoho_newop(L);
   if (sign != 1) {
@@ -460,7 +475,8 @@ static int op_unm(lua_State *L) { return scaled(L, (moho_scalar){ -1, 0 }, "-A")
 static int op_div(lua_State *L)
 {
   if (!lmoho_isop(L, 1) || !lmoho_isscalar(L, 2))
-    return lmoho_error(L, "A / s", "an operator is divided by a number only; to solve A x = y use moho.lsqr{A = A, y = y}");
+    return lmoho_error(L, "A / s",
+                       "an operator is divided by a number only; to solve A x = y use moho.lsqr{A = A, y = y}");
   moho_scalar s = lmoho_toscalar(L, 2, "A / s", "s");
   double n = s.re * s.re + s.im * s.im;
   if (n == 0) return lmoho_error(L, "A / s", "division of an operator by zero");
@@ -469,10 +485,12 @@ static int op_div(lua_State *L)
 
 static int op_pow(lua_State *L)
 {
-  if (!lmoho_isop(L, 1) || lua_type(L, 2) != LUA_TNUMBER) return lmoho_error(L, "A ^ p", "expected an operator to a whole power");
+  if (!lmoho_isop(L, 1) || lua_type(L, 2) != LUA_TNUMBER)
+    return lmoho_error(L, "A ^ p", "expected an operator to a whole power");
   moho_op *a = lmoho_toop(L, 1, "A ^ p", "A");
   double p = lua_tonumber(L, 2);
-  if (p != floor(p) || p < 1 || p > 1000) return lmoho_error(L, "A ^ p", "power %g of an operator: expected a whole number from 1 on", p);
+  if (p != floor(p) || p < 1 || p > 1000)
+    return lmoho_error(L, "A ^ p", "power %g of an operator: expected a whole number from 1 on", p);
   moho_op **r = lmoho_newop(L);
   lmoho_check(L, moho_op_power(a, (int)p, r), "A ^ p");
   return 1;
@@ -643,7 +661,8 @@ static int op_index(lua_State *L)
 
 static int op_newindex(lua_State *L)
 {
-  return lmoho_error(L, "operator", "the field '%s' of an operator can't be set", lua_tostring(L, 2) ? lua_tostring(L, 2) : luaL_typename(L, 2));
+  return lmoho_error(L, "operator", "the field '%s' of an operator can't be set",
+                     lua_tostring(L, 2) ? lua_tostring(L, 2) : luaL_typename(L, 2));
 }
 
 static int op_same(lua_State *L)
@@ -665,13 +684,26 @@ static int op_methods(lua_State *L)
 void lmoho_open_op(lua_State *L)
 {
   static const luaL_Reg f[] = {
-    { "op_new", op_new }, { "op_classes", op_classes }, { "op_get", op_get }, { "op_apply", op_apply }, { "op_todense", op_todense }, { "op_dottest", op_dottest },
-    { "op_illumination", op_illumination }, { "op_split", op_split }, { "op_look", op_look }, { "op_parts", op_parts },
-    { "op_tree", op_tree }, { "op_line", op_line }, { "op_free", op_free }, { "op_methods", op_methods }, { NULL, NULL },
+    { "op_new", op_new },
+    { "op_classes", op_classes },
+    { "op_get", op_get },
+    { "op_apply", op_apply },
+    { "op_todense", op_todense },
+    { "op_dottest", op_dottest },
+    { "op_illumination", op_illumination },
+    { "op_split", op_split },
+    { "op_look", op_look },
+    { "op_parts", op_parts },
+    { "op_tree", op_tree },
+    { "op_line", op_line },
+    { "op_free", op_free },
+    { "op_methods", op_methods },
+    { NULL, NULL },
   };
   static const luaL_Reg meta[] = {
-    { "__gc", op_gc }, { "__index", op_index }, { "__newindex", op_newindex }, { "__eq", op_same }, { "__mul", lmoho_op_mul }, { "__add", op_add },
-    { "__sub", op_sub }, { "__unm", op_unm }, { "__div", op_div }, { "__pow", op_pow }, { "__tostring", op_line }, { NULL, NULL },
+    { "__gc", op_gc },         { "__index", op_index }, { "__newindex", op_newindex }, { "__eq", op_same },
+    { "__mul", lmoho_op_mul }, { "__add", op_add },     { "__sub", op_sub },           { "__unm", op_unm },
+    { "__div", op_div },       { "__pow", op_pow },     { "__tostring", op_line },     { NULL, NULL },
   };
   luaL_setfuncs(L, f, 0);
   if (luaL_newmetatable(L, LMOHO_OP)) {

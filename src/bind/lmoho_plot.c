@@ -190,7 +190,9 @@ static int plot_curve(lua_State *L)
     lua_rawgeti(L, 2, i + 1);
     int t = lua_gettop(L);
     const moho_array *x = values(L, t, "x", who), *y = values(L, t, "y", who);
-    l[i] = (moho_plot_line){x, y, text(L, t, "label"), lmoho_flag(L, t, "dashed"), lmoho_flag(L, t, "marks"), lmoho_flag(L, t, "noline")};
+    l[i] = (moho_plot_line){
+      x, y, text(L, t, "label"), lmoho_flag(L, t, "dashed"), lmoho_flag(L, t, "marks"), lmoho_flag(L, t, "noline")
+    };
     lua_pop(L, 1);
   }
   moho_plot_curve_par p = {
@@ -230,7 +232,10 @@ static int plot_sixel(lua_State *L)
 
 void lmoho_open_plot(lua_State *L)
 {
-  static const luaL_Reg functions[] = {
-      {"plot_image", plot_image}, {"plot_wiggle", plot_wiggle}, {"plot_curve", plot_curve}, {"plot_sixel", plot_sixel}, {NULL, NULL}};
+  static const luaL_Reg functions[] = { { "plot_image", plot_image },
+                                        { "plot_wiggle", plot_wiggle },
+                                        { "plot_curve", plot_curve },
+                                        { "plot_sixel", plot_sixel },
+                                        { NULL, NULL } };
   luaL_register(L, NULL, functions);
 }

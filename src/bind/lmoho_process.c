@@ -1,8 +1,8 @@
 /* Processes for sweeps: a parent that starts workers, hears and ends them, and the worker's side of the talk.
 
-   A worker is started by posix_spawn: no fork of a process that may hold a device. It has a process group of its own, so
-   that Ctrl-C at the terminal reaches the parent alone and what a worker starts ends with it; nothing to read on 0, one
-   pipe for 1 and 2, a socket on 3 for the talk. It dies with its parent, whatever ends that.
+   A worker is started by posix_spawn: no fork of a process that may hold a device. It has a process group of its own,
+   so that Ctrl-C at the terminal reaches the parent alone and what a worker starts ends with it; nothing to read on 0,
+   one pipe for 1 and 2, a socket on 3 for the talk. It dies with its parent, whatever ends that.
 
    The parent lets signals in only while it waits (process_guard): an answer is never torn in two. */
 #include <errno.h>
@@ -292,8 +292,8 @@ static int process_gc(lua_State *L)
 
 static struct stat given[TALK + 1];     /* what the worker's first descriptors led to at its start */
 
-/* Whether they still do. A run may have closed them, and what is opened next gets their numbers: another run would print
-   into a file of results. */
+/* Whether they still do. A run may have closed them, and what is opened next gets their numbers: another run would
+   print into a file of results. */
 static int worker_whole(lua_State *L)
 {
   bool whole = true;
@@ -305,11 +305,13 @@ static int worker_whole(lua_State *L)
   return 1;
 }
 
-/* Before a file is opened: one that got the number of a closed output would get what is printed. Nothing goes there then. */
+/* Before a file is opened: one that got the number of a closed output would get what is printed. Nothing goes there
+   then. */
 static int worker_fill(lua_State *L)
 {
   for (int fd = 0; fd < TALK; fd++)
-    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) lmoho_error(L, "sweep", "cannot open /dev/null: %s", strerror(errno));
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+      lmoho_error(L, "sweep", "cannot open /dev/null: %s", strerror(errno));
   return 0;
 }
 
@@ -349,7 +351,8 @@ static int worker_tell(lua_State *L)
     ssize_t k = send(TALK, s, n, MSG_NOSIGNAL);
     if (k < 0 && errno == EINTR) continue;
     if (k <= 0) {                       /* the parent is gone, or the run has closed what it knew nothing of */
-      if (k < 0 && (errno == EBADF || errno == ENOTSOCK)) fputs("sweep: the run has closed descriptor 3, its worker's line to the sweep\n", stderr);
+      if (k < 0 && (errno == EBADF || errno == ENOTSOCK))
+        fputs("sweep: the run has closed descriptor 3, its worker's line to the sweep\n", stderr);
       _exit(1);
     }
     s += k, n -= (size_t)k;

@@ -19,7 +19,9 @@ void lmoho_toshape(lua_State *L, int i, const char *who, moho_shape *s)
     for (int k = 0; k < s->n; k++) {
       lua_rawgeti(L, i, k + 1);
       double v = lua_tonumber(L, -1);
-      if (lua_type(L, -1) != LUA_TNUMBER || v != floor(v)) lmoho_error(L, who, "axis %d of a shape: expected a whole number, got %s", k + 1, lua_tostring(L, -1) ? lua_tostring(L, -1) : luaL_typename(L, -1));
+      if (lua_type(L, -1) != LUA_TNUMBER || v != floor(v))
+        lmoho_error(L, who, "axis %d of a shape: expected a whole number, got %s", k + 1,
+                    lua_tostring(L, -1) ? lua_tostring(L, -1) : luaL_typename(L, -1));
       if (!(fabs(v) < 9.2e18)) lmoho_error(L, who, "axis %d of a shape: %.17g is beyond 2^63", k + 1, v);
       s->d[k] = (int64_t)v;
       lua_pop(L, 1);
@@ -44,7 +46,8 @@ moho_dtype lmoho_todtype(lua_State *L, int i, const char *who, moho_dtype def)
   moho_dtype t;
   if (lua_isnoneornil(L, i)) return def;
   const char *name = lua_tostring(L, i);
-  if (!name || !moho_dtype_parse(name, &t)) lmoho_error(L, who, "dtype '%s': expected f32, f64, c64, c128, i32 or i64", name ? name : luaL_typename(L, i));
+  if (!name || !moho_dtype_parse(name, &t))
+    lmoho_error(L, who, "dtype '%s': expected f32, f64, c64, c128, i32 or i64", name ? name : luaL_typename(L, i));
   return t;
 }
 
@@ -212,7 +215,8 @@ moho_scalar lmoho_toscalar(lua_State *L, int i, const char *who, const char *arg
   moho_scalar v = { 0, 0 };
   bool complex;
   if (lua_type(L, i) == LUA_TNUMBER) v.re = lua_tonumber(L, i);
-  else if (!split(L, i, &v, &complex)) lmoho_error(L, who, "argument '%s': expected a number, got %s", arg, luaL_typename(L, i));
+  else if (!split(L, i, &v, &complex))
+    lmoho_error(L, who, "argument '%s': expected a number, got %s", arg, luaL_typename(L, i));
   return v;
 }
 

@@ -47,7 +47,8 @@ int64_t moho_shape_size(const moho_shape *s)
 const char *moho_shape_text(const moho_shape *s, char *buf, size_t size)
 {
   size_t n = (size_t)snprintf(buf, size, "(");
-  for (int i = 0; i < s->n && n < size; i++) n += (size_t)snprintf(buf + n, size - n, i ? ", %" PRId64 : "%" PRId64, s->d[i]);
+  for (int i = 0; i < s->n && n < size; i++)
+    n += (size_t)snprintf(buf + n, size - n, i ? ", %" PRId64 : "%" PRId64, s->d[i]);
   if (n < size) snprintf(buf + n, size - n, ")");
   return buf;
 }
@@ -59,14 +60,16 @@ moho_status moho_shape_check(const moho_shape *s, moho_dtype t, int64_t *size)
   char text[160];
   if (s->n < 0 || s->n > MOHO_MAXDIM) return moho_fail(MOHO_ESHAPE, "%d axes: at most %d", s->n, MOHO_MAXDIM);
   for (int i = 0; i < s->n; i++) {
-    if (s->d[i] < 0) return moho_fail(MOHO_ESHAPE, "shape %s: axis %d is negative", moho_shape_text(s, text, sizeof text), i + 1);
+    if (s->d[i] < 0)
+      return moho_fail(MOHO_ESHAPE, "shape %s: axis %d is negative", moho_shape_text(s, text, sizeof text), i + 1);
     if (s->d[i] == 0) zero = true;
     else if (n > INT64_MAX / s->d[i]) over = true;
     else n *= s->d[i];
   }
   if (zero) n = 0;
   else if (over || n > INT64_MAX / (int64_t)moho_dtype_size(t))
-    return moho_fail(MOHO_ESHAPE, "shape %s of %s: its size in bytes is beyond 2^63", moho_shape_text(s, text, sizeof text), moho_dtype_name(t));
+    return moho_fail(MOHO_ESHAPE, "shape %s of %s: its size in bytes is beyond 2^63",
+                     moho_shape_text(s, text, sizeof text), moho_dtype_name(t));
   if (size) *size = n;
   return MOHO_OK;
 }
@@ -116,7 +119,8 @@ moho_status moho_array_new(moho_ctx *c, moho_dtype t, const moho_shape *s, moho_
 moho_status moho_array_pin(moho_array *a, moho_ctx *device)
 {
   if (!a->ctx->be->host || !device->be->pin)
-    return moho_fail(MOHO_EINVAL, "host memory is page-locked for a GPU, got memory of the %s for the %s", a->ctx->name, device->name);
+    return moho_fail(MOHO_EINVAL, "host memory is page-locked for a GPU, got memory of the %s for the %s", a->ctx->name,
+                     device->name);
   return moho_block_pin(a->block, device);
 }
 
@@ -221,7 +225,8 @@ moho_status moho_array_axis(moho_array *a, int i, const moho_axis *axis)
 
 /* ---- views ------------------------------------------------------------------------ */
 
-moho_status moho_array_view(const moho_array *a, int64_t offset, const moho_shape *s, const int64_t *strides, moho_array **out)
+moho_status moho_array_view(const moho_array *a, int64_t offset, const moho_shape *s, const int64_t *strides,
+                            moho_array **out)
 {
   moho_array *v;
   moho_block_ref(a->block);
@@ -232,7 +237,8 @@ moho_status moho_array_view(const moho_array *a, int64_t offset, const moho_shap
   return MOHO_OK;
 }
 
-moho_status moho_array_slice(const moho_array *a, const int64_t *start, const int64_t *count, const int64_t *step, moho_array **out)
+moho_status moho_array_slice(const moho_array *a, const int64_t *start, const int64_t *count, const int64_t *step,
+                             moho_array **out)
 {
   moho_shape s = { 0 };
   int64_t offset = 0, strides[MOHO_MAXDIM];
@@ -240,7 +246,8 @@ moho_status moho_array_slice(const moho_array *a, const int64_t *start, const in
   for (int i = 0; i < a->shape.n; i++) {
     int64_t n = count[i] < 0 ? 1 : count[i], last = n > 0 ? start[i] + (n - 1) * step[i] : start[i];
     if (n > 0 && (start[i] < 0 || start[i] >= a->shape.d[i] || last < 0 || last >= a->shape.d[i]))
-      return moho_fail(MOHO_EINVAL, "axis %d: elements %" PRId64 " to %" PRId64 " asked of %" PRId64, i + 1, start[i] + 1, last + 1, a->shape.d[i]);
+      return moho_fail(MOHO_EINVAL, "axis %d: elements %" PRId64 " to %" PRId64 " asked of %" PRId64, i + 1,
+                       start[i] + 1, last + 1, a->shape.d[i]);
     if (n > 0) offset += start[i] * a->stride[i];
     if (count[i] < 0) continue;
     strides[s.n] = a->stride[i] * step[i];
@@ -267,8 +274,9 @@ moho_status moho_array_reshape(const moho_array *a, const moho_shape *s, moho_ar
   char from[160], to[160];
   MOHO_TRY(moho_shape_check(s, a->type, &size));
   if (size != moho_array_size(a))
-    return moho_fail(MOHO_ESHAPE, "shape %s has %" PRId64 " elements, the array %s has %" PRId64, moho_shape_text(s, to, sizeof to), size,
-                     moho_shape_text(&a->shape, from, sizeof from), moho_array_size(a));
+    return moho_fail(MOHO_ESHAPE, "shape %s has %" PRId64 " elements, the array %s has %" PRId64,
+                     moho_shape_text(s, to, sizeof to), size, moho_shape_text(&a->shape, from, sizeof from),
+                     moho_array_size(a));
   if (!moho_array_contiguous(a)) return moho_fail(MOHO_EINVAL, "the array is a strided view; use a:copy() first");
   return moho_array_view(a, 0, s, NULL, v);
 }
@@ -281,7 +289,8 @@ static moho_status same_shape(const moho_array *a, const moho_array *b)
 {
   char x[160], y[160];
   if (moho_shape_equal(&a->shape, &b->shape)) return MOHO_OK;
-  return moho_fail(MOHO_ESHAPE, "shapes differ: %s and %s", moho_shape_text(&a->shape, x, sizeof x), moho_shape_text(&b->shape, y, sizeof y));
+  return moho_fail(MOHO_ESHAPE, "shapes differ: %s and %s", moho_shape_text(&a->shape, x, sizeof x),
+                   moho_shape_text(&b->shape, y, sizeof y));
 }
 
 /* Contiguous arrays of one dtype on two devices: bytes, there on return as far as host memory is concerned. */
@@ -317,7 +326,8 @@ moho_status moho_array_copy(const moho_array *src, moho_array *dst)
   MOHO_TRY(lane0(dst, &l));
   if (dst->ctx->be->host) MOHO_TRY(moho_lane_settle(l));
   if (moho_dtype_complex(src->type) && !moho_dtype_complex(dst->type))
-    return moho_fail(MOHO_ESHAPE, "complex values (%s) into %s would lose the imaginary part", moho_dtype_name(src->type), moho_dtype_name(dst->type));
+    return moho_fail(MOHO_ESHAPE, "complex values (%s) into %s would lose the imaginary part",
+                     moho_dtype_name(src->type), moho_dtype_name(dst->type));
   if (src->ctx == dst->ctx && moho_array_overlap(src, dst)) {
     MOHO_TRY(moho_array_new(src->ctx, src->type, &src->shape, &tmp));
     st = moho_array_copy(src, tmp);
@@ -328,7 +338,8 @@ moho_status moho_array_copy(const moho_array *src, moho_array *dst)
   if (src->ctx == dst->ctx) {
     size_t bytes = (size_t)moho_array_size(src) * moho_dtype_size(src->type);
     if (src->type == dst->type && moho_array_contiguous(src) && moho_array_contiguous(dst))
-      return bytes ? dst->ctx->be->copy(dst->ctx->dev, l->stream, moho_array_data(dst), moho_array_data(src), bytes) : MOHO_OK;
+      return bytes ? dst->ctx->be->copy(dst->ctx->dev, l->stream, moho_array_data(dst), moho_array_data(src), bytes)
+                   : MOHO_OK;
     MOHO_TRY(moho_vec_ready(dst->ctx));
     moho_nd_make(&nd, 2, (const moho_array *[]){ dst, src });
     return dst->ctx->be->k->vec->copy(l, &nd);
@@ -365,12 +376,18 @@ moho_status moho_array_to(const moho_array *a, moho_ctx *c, moho_dtype t, moho_a
 static moho_status fits(moho_dtype t, moho_scalar v)
 {
   const double most = t == MOHO_I32 ? 2147483648.0 : 9.2233720368547758e18;
-  if (v.im != 0 && !moho_dtype_complex(t)) return moho_fail(MOHO_EINVAL, "a complex value into a %s array", moho_dtype_name(t));
+  if (v.im != 0 && !moho_dtype_complex(t))
+    return moho_fail(MOHO_EINVAL, "a complex value into a %s array", moho_dtype_name(t));
   if (!moho_dtype_integer(t) || (v.re == floor(v.re) && v.re >= -most && v.re < most)) return MOHO_OK;
-  if (isnan(v.re)) return moho_fail(MOHO_EINVAL, "not-a-number into an %s array, whose elements are whole numbers; use f32 or f64", moho_dtype_name(t));
+  if (isnan(v.re))
+    return moho_fail(MOHO_EINVAL, "not-a-number into an %s array, whose elements are whole numbers; use f32 or f64",
+                     moho_dtype_name(t));
   if (v.re != floor(v.re))
-    return moho_fail(MOHO_EINVAL, "%.17g into an %s array, whose elements are whole numbers; round it, or use f32 or f64", v.re, moho_dtype_name(t));
-  return moho_fail(MOHO_EINVAL, "%.17g is beyond the range of an %s array, 2^%d", v.re, moho_dtype_name(t), t == MOHO_I32 ? 31 : 63);
+    return moho_fail(MOHO_EINVAL,
+                     "%.17g into an %s array, whose elements are whole numbers; round it, or use f32 or f64", v.re,
+                     moho_dtype_name(t));
+  return moho_fail(MOHO_EINVAL, "%.17g is beyond the range of an %s array, 2^%d", v.re, moho_dtype_name(t),
+                   t == MOHO_I32 ? 31 : 63);
 }
 
 moho_status moho_array_fill(moho_array *a, moho_scalar v)
@@ -390,7 +407,8 @@ static moho_status element(const moho_array *a, const int64_t *index, int64_t *a
   *at = 0;
   for (int i = 0; i < a->shape.n; i++) {
     if (index[i] < 0 || index[i] >= a->shape.d[i])
-      return moho_fail(MOHO_EINVAL, "index %" PRId64 " on axis %d: expected 1 to %" PRId64, index[i] + 1, i + 1, a->shape.d[i]);
+      return moho_fail(MOHO_EINVAL, "index %" PRId64 " on axis %d: expected 1 to %" PRId64, index[i] + 1, i + 1,
+                       a->shape.d[i]);
     *at += index[i] * a->stride[i];
   }
   *at *= (int64_t)moho_dtype_size(a->type);

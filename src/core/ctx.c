@@ -98,7 +98,8 @@ moho_status moho_ctx_open(const char *device, moho_ctx **out)
   char kind[8], name[16];
   int ordinal, n = 0, slot = -1;
   const char *why;
-  if (!parse(device, kind, &ordinal)) return moho_fail(MOHO_EINVAL, "device '%s': expected \"cpu\", \"cuda\" or \"cuda:N\"", device);
+  if (!parse(device, kind, &ordinal))
+    return moho_fail(MOHO_EINVAL, "device '%s': expected \"cpu\", \"cuda\" or \"cuda:N\"", device);
   if (strcmp(kind, "cpu") == 0) strcpy(name, "cpu");
   else snprintf(name, sizeof name, "%s:%d", kind, ordinal);
   for (int i = 0; i < MAXCTX; i++) {
@@ -111,8 +112,12 @@ moho_status moho_ctx_open(const char *device, moho_ctx **out)
   }
   const moho_backend *be = backend_of(kind, &why);
   if (be && be->count(&n, &why) != MOHO_OK) n = 0, why = moho_errmsg();
-  if (n == 0) return moho_fail(MOHO_ENODEV, "no %s device: %s", strcmp(kind, "cuda") == 0 ? "CUDA" : kind, why ? why : "none found");
-  if (ordinal >= n) return moho_fail(MOHO_ENODEV, "device '%s': there %s %d (%s:0%s)", device, n == 1 ? "is" : "are", n, kind, n > 1 ? " on" : "");
+  if (n == 0)
+    return moho_fail(MOHO_ENODEV, "no %s device: %s", strcmp(kind, "cuda") == 0 ? "CUDA" : kind,
+                     why ? why : "none found");
+  if (ordinal >= n)
+    return moho_fail(MOHO_ENODEV, "device '%s': there %s %d (%s:0%s)", device, n == 1 ? "is" : "are", n, kind,
+                     n > 1 ? " on" : "");
   if (slot < 0) return moho_fail(MOHO_ENODEV, "device '%s': %d contexts are open already", device, MAXCTX);
 
   moho_ctx *c = calloc(1, sizeof *c);
@@ -302,7 +307,9 @@ moho_status moho_lane_reserve(moho_lane *lane, const moho_work *w)
     moho_lane *l;
     MOHO_TRY(moho_lane_peer(lane, w->at[i].c, &l));
     if (l->size >= l->used + w->at[i].bytes) continue;
-    if (l->used) return moho_fail(MOHO_EINVAL, "work area of lane %d in use while it must grow (an operator applied within another)", l->index);
+    if (l->used)
+      return moho_fail(MOHO_EINVAL,
+                       "work area of lane %d in use while it must grow (an operator applied within another)", l->index);
     moho_block_unref(l->work);          /* first: the old area may make room for the new one */
     l->work = NULL;
     l->size = 0;
@@ -318,7 +325,8 @@ void *moho_lane_take(moho_lane *lane, size_t bytes)
 {
   bytes = rounded(bytes);
   if (lane->used + bytes > lane->size) {
-    fprintf(stderr, "moho: work area overrun (%zu + %zu of %zu): an operator's `work` is less than its `apply` takes\n", lane->used, bytes, lane->size);
+    fprintf(stderr, "moho: work area overrun (%zu + %zu of %zu): an operator's `work` is less than its `apply` takes\n",
+            lane->used, bytes, lane->size);
     abort();
   }
   void *p = (char *)(lane->work ? lane->work->p : NULL) + lane->used;

@@ -1,8 +1,9 @@
 /* DLPack: the memory of other libraries as arrays, and arrays as tensors for them.
 
-   A tensor that came in is the owner of a wrapped block, so its deleter runs when the last view goes. One that goes out holds a
-   reference of its array; its deleter may run on any thread, while references are counted without locks: on another thread than
-   the one that made it, the tensor is put on a list, and given back at that thread's next request for memory. */
+   A tensor that came in is the owner of a wrapped block, so its deleter runs when the last view goes. One that goes out
+   holds a reference of its array; its deleter may run on any thread, while references are counted without locks: on
+   another thread than the one that made it, the tensor is put on a list, and given back at that thread's next request
+   for memory. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,13 +57,16 @@ static moho_status type_of(const dl_tensor *t, moho_dtype *type)
     }
   if (t->type.code < sizeof code / sizeof *code) snprintf(name, sizeof name, "%s%d", code[t->type.code], t->type.bits);
   else snprintf(name, sizeof name, "type code %d of %d bits", t->type.code, t->type.bits);
-  return moho_fail(MOHO_EINVAL, "a tensor of %s with %d lane%s; expected float32, float64, complex64, complex128, int32 or int64, one lane", name,
-                   t->type.lanes, t->type.lanes == 1 ? "" : "s");
+  return moho_fail(
+    MOHO_EINVAL,
+    "a tensor of %s with %d lane%s; expected float32, float64, complex64, complex128, int32 or int64, one lane", name,
+    t->type.lanes, t->type.lanes == 1 ? "" : "s");
 }
 
 static moho_status shape_of(const dl_tensor *t, moho_shape *s)
 {
-  if (t->ndim < 0 || t->ndim > MOHO_MAXDIM) return moho_fail(MOHO_ESHAPE, "a tensor of %d axes: at most %d", t->ndim, MOHO_MAXDIM);
+  if (t->ndim < 0 || t->ndim > MOHO_MAXDIM)
+    return moho_fail(MOHO_ESHAPE, "a tensor of %d axes: at most %d", t->ndim, MOHO_MAXDIM);
   if (t->ndim > 0 && !t->shape) return moho_fail(MOHO_EINVAL, "a tensor of %d axes without a shape", t->ndim);
   *s = moho_shape_make(t->ndim, t->shape);
   return MOHO_OK;
@@ -70,8 +74,10 @@ static moho_status shape_of(const dl_tensor *t, moho_shape *s)
 
 static moho_status context_of(const dl_tensor *t, moho_ctx **c)
 {
-  static const char *const kind[] = { [4] = "OpenCL", [7] = "Vulkan", [8] = "Metal", [9] = "VPI", [10] = "ROCm", [11] = "ROCm host",
-                                      [12] = "extension", [13] = "CUDA managed", [14] = "oneAPI", [15] = "WebGPU", [16] = "Hexagon", [17] = "MAIA" };
+  static const char *const kind[] = {
+    [4] = "OpenCL",     [7] = "Vulkan",        [8] = "Metal",   [9] = "VPI",     [10] = "ROCm",    [11] = "ROCm host",
+    [12] = "extension", [13] = "CUDA managed", [14] = "oneAPI", [15] = "WebGPU", [16] = "Hexagon", [17] = "MAIA"
+  };
   char name[24];
   int32_t k = t->device.kind;
   if (k == DL_CPU || k == DL_CUDA_HOST) return moho_ctx_open("cpu", c);
@@ -80,7 +86,9 @@ static moho_status context_of(const dl_tensor *t, moho_ctx **c)
     return moho_ctx_open(name, c);
   }
   const char *word = k > 0 && k < (int32_t)(sizeof kind / sizeof *kind) && kind[k] ? kind[k] : "unknown";
-  return moho_fail(MOHO_ENODEV, "a tensor in %s memory (device kind %d); expected the host's, page-locked or not, or a CUDA device's", word, k);
+  return moho_fail(
+    MOHO_ENODEV, "a tensor in %s memory (device kind %d); expected the host's, page-locked or not, or a CUDA device's",
+    word, k);
 }
 
 static void delete_plain(void *p)
@@ -95,7 +103,8 @@ static void delete_versioned(void *p)
   if (m->deleter) m->deleter(m);
 }
 
-/* In place of an array over memory that must not be written: a copy, then the tensor goes back; or stays its producer's. */
+/* In place of an array over memory that must not be written: a copy, then the tensor goes back; or stays its
+   producer's. */
 static moho_status own_copy(moho_array **a)
 {
   moho_array *copy = NULL, *over = *a;
@@ -116,7 +125,8 @@ moho_status moho_array_from_dlpack(void *tensor, bool versioned, moho_array **ou
   moho_array *a = NULL;
   if (!tensor) return moho_fail(MOHO_EINVAL, "a null pointer for a tensor");
   if (versioned && v->version.major != DL_MAJOR)
-    return moho_fail(MOHO_EINVAL, "a tensor of DLPack %u.%u; expected %d.x", v->version.major, v->version.minor, DL_MAJOR);
+    return moho_fail(MOHO_EINVAL, "a tensor of DLPack %u.%u; expected %d.x", v->version.major, v->version.minor,
+                     DL_MAJOR);
   t = versioned ? &v->t : &((const dl_plain *)tensor)->t;
   MOHO_TRY(type_of(t, &type));
   MOHO_TRY(shape_of(t, &s));
@@ -173,8 +183,10 @@ moho_status moho_array_to_dlpack(moho_array *a, bool versioned, void **out)
 {
   char text[160];
   if (moho_array_repeats(a))
-    return moho_fail(MOHO_EINVAL, "the array %s is a view that repeats its elements, which a receiver could not write; give it a:copy()",
-                     moho_shape_text(&a->shape, text, sizeof text));
+    return moho_fail(
+      MOHO_EINVAL,
+      "the array %s is a view that repeats its elements, which a receiver could not write; give it a:copy()",
+      moho_shape_text(&a->shape, text, sizeof text));
   if (!a->ctx->be->host) MOHO_TRY(moho_ctx_sync(a->ctx));
   tensor *t = calloc(1, sizeof *t);
   if (!t) return moho_fail(MOHO_ENOMEM, "out of memory for a tensor");

@@ -1,5 +1,6 @@
-/* The dot test: <Au, v> against <u, A'v>. With v = Au/||Au|| + r/||r|| an error in a part of the adjoint shows at any size;
-   with independent random u and v both products shrink like one over the square root of the size, and it hides. */
+/* The dot test: <Au, v> against <u, A'v>. With v = Au/||Au|| + r/||r|| an error in a part of the adjoint shows at any
+   size; with independent random u and v both products shrink like one over the square root of the size, and it
+   hides. */
 #include <math.h>
 #include "core/impl.h"
 
@@ -22,10 +23,14 @@ static moho_status one_way(moho_op *a, moho_dir dir, uint64_t seed, double *erro
   if ((st = moho_op_apply(a, NULL, dir, MOHO_ONE, false, u, au))) goto out;
   if ((st = moho_vec_nrm2(NULL, au, &nau)) || (st = moho_vec_nrm2(NULL, v, &nr))) goto out;
   if (nr == 0) nr = 1;
-  if ((st = moho_vec_axpby(NULL, (moho_scalar){ nau > 0 && isfinite(nau) ? 1 / nau : 0, 0 }, au, (moho_scalar){ 1 / nr, 0 }, v))) goto out;
+  if ((st = moho_vec_axpby(NULL, (moho_scalar){ nau > 0 && isfinite(nau) ? 1 / nau : 0, 0 }, au,
+                           (moho_scalar){ 1 / nr, 0 }, v)))
+    goto out;
   if ((st = moho_array_new(u->ctx, u->type, &u->shape, &av))) goto out;
   if ((st = moho_op_apply(a, NULL, back, MOHO_ONE, false, v, av))) goto out;
-  if ((st = moho_vec_dot(NULL, au, v, fwd)) || (st = moho_vec_dot(NULL, u, av, adj)) || (st = moho_vec_nrm2(NULL, v, &nv))) goto out;
+  if ((st = moho_vec_dot(NULL, au, v, fwd)) || (st = moho_vec_dot(NULL, u, av, adj)) ||
+      (st = moho_vec_nrm2(NULL, v, &nv)))
+    goto out;
   double re = fwd->re - adj->re, im = a->real_linear ? 0 : fwd->im - adj->im, d = hypot(re, im);
   double scale = nau * nv;
   if (scale == 0) {                      /* A u = 0: then A'v must not reach u either */
@@ -46,8 +51,10 @@ moho_status moho_op_dottest(moho_op *a, uint64_t seed, double tol, moho_dot *d)
 {
   double back;
   moho_scalar f, g;
-  if (a->any_type) return moho_fail(MOHO_EINVAL, "this lift has no dtype of its own; give it one: moho.lift(dims, {dtype = \"f32\"})");
-  if (moho_dtype_integer(a->dom_type) || moho_dtype_integer(a->ran_type)) return moho_fail(MOHO_EINVAL, "a dot test needs a floating dtype");
+  if (a->any_type)
+    return moho_fail(MOHO_EINVAL, "this lift has no dtype of its own; give it one: moho.lift(dims, {dtype = \"f32\"})");
+  if (moho_dtype_integer(a->dom_type) || moho_dtype_integer(a->ran_type))
+    return moho_fail(MOHO_EINVAL, "a dot test needs a floating dtype");
   bool single = moho_dtype_real(a->dom_type) == MOHO_F32 || moho_dtype_real(a->ran_type) == MOHO_F32;
   d->tol = tol > 0 ? tol : single ? 1e-6 : 1e-12;
   moho_op_ref(a);                        /* a function of the user's may drop its owner's reference */

@@ -33,22 +33,25 @@ typedef struct moho_backend {
   moho_status (*alloc)(void *dev, size_t bytes, void **p); /* raw; the pool caches        */
   void (*release)(void *dev, void *p);
   moho_status (*free_mem)(void *dev, size_t *free, size_t *total);
-  moho_status (*holds)(void *dev, const void *p);          /* memory of others: fails when it is not this device's; NULL: can't tell */
-  /* Page-locking of host memory that is there already: copies then run beside the host. NULL: nothing to gain. Cannot fail: unpin. */
+  /* memory of others: fails when it is not this device's; NULL: can't tell */
+  moho_status (*holds)(void *dev, const void *p);
+  /* Page-locking of host memory that is there already: copies then run beside the host. NULL: nothing to gain. Cannot
+     fail: unpin. */
   moho_status (*pin)(void *dev, void *host, size_t bytes);
   void (*unpin)(void *host);
-  /* Ordered on the stream. put and get set *under_way when the copy goes on after the return: host memory is then the device's until
-     the stream has been waited for. */
+  /* Ordered on the stream. put and get set *under_way when the copy goes on after the return: host memory is then the
+     device's until the stream has been waited for. */
   moho_status (*zero)(void *dev, void *stream, void *p, size_t bytes);
-  /* The same of memory that one alloc gave and nobody page-locked, all of it or a multiple of 2 MiB from its start: where it is large its
-     pages go back to the system, which has zeros for who reads and takes longer for who writes next. NULL: like zero. */
+  /* The same of memory that one alloc gave and nobody page-locked, all of it or a multiple of 2 MiB from its start:
+     where it is large its pages go back to the system, which has zeros for who reads and takes longer for who writes
+     next. NULL: like zero. */
   moho_status (*blank)(void *dev, void *stream, void *p, size_t bytes);
   moho_status (*put)(void *dev, void *stream, void *dst, const void *host, size_t bytes, bool *under_way);
   moho_status (*get)(void *dev, void *stream, void *host, const void *src, size_t bytes, bool *under_way);
   moho_status (*copy)(void *dev, void *stream, void *dst, const void *src, size_t bytes);
   moho_status (*sync)(void *dev, void *stream);            /* stream NULL: the whole device */
-  /* A moment of one stream, which another, also of another device, may wait for without the host. unmark cannot fail; NULL is no moment.
-     Of two timed ones that have passed: the seconds between. */
+  /* A moment of one stream, which another, also of another device, may wait for without the host. unmark cannot fail;
+     NULL is no moment. Of two timed ones that have passed: the seconds between. */
   moho_status (*mark)(void *dev, void *stream, bool timed, void **event);
   moho_status (*follow)(void *dev, void *stream, void *event);
   void (*unmark)(void *dev, void *event);
@@ -91,11 +94,12 @@ struct moho_lane {
   moho_scalar sums[MOHO_SUMS];          /* of a host backend: see moho_norms              */
 };
 
-/* Whether a long loop of the host is to be left with MOHO_ESTOP: the stop flag, unless it is held off by someone who looks at it
-   himself and has vectors that must agree with each other (solvers). */
+/* Whether a long loop of the host is to be left with MOHO_ESTOP: the stop flag, unless it is held off by someone who
+   looks at it himself and has vectors that must agree with each other (solvers). */
 bool moho_stop_now(void);
 void moho_stop_hold(bool on);
-/* `units` of work of the application under way are done: host kernels whose class has `units` say so as they go (core/pace.c). */
+/* `units` of work of the application under way are done: host kernels whose class has `units` say so as they go
+   (core/pace.c). */
 void moho_pace(int64_t units);
 
 /* ---- pool ------------------------------------------------------------------ */
@@ -118,7 +122,8 @@ moho_status moho_pool_new(moho_ctx *c, struct moho_pool **p);
 void moho_pool_free(struct moho_pool *p);
 moho_status moho_block_new(moho_ctx *c, size_t bytes, moho_block **b);                /* for lane 0 */
 moho_status moho_block_new_on(moho_lane *lane, size_t bytes, moho_block **b);
-/* Page-locks host memory of our own for a device; ENOMEM when the system gives no more, or it would be more than half its memory. */
+/* Page-locks host memory of our own for a device; ENOMEM when the system gives no more, or it would be more than half
+   its memory. */
 moho_status moho_block_pin(moho_block *b, moho_ctx *device);
 /* New host memory that is page-locked for a device. */
 moho_status moho_block_locked(moho_ctx *device, size_t bytes, moho_block **b);
@@ -129,10 +134,12 @@ void moho_block_unref(moho_block *b);
 void moho_dlpack_collect(void);
 
 /* ---- transfers (core/transfer.c) --------------------------------------------------- */
-/* Contiguous arrays of one size and dtype, one of them in host memory, the other on a device: bytes, in the order of the device's lane.
-   Host memory is the copy's until moho_lane_settle: who touches it there, in the same application, settles first. */
+/* Contiguous arrays of one size and dtype, one of them in host memory, the other on a device: bytes, in the order of
+   the device's lane. Host memory is the copy's until moho_lane_settle: who touches it there, in the same application,
+   settles first. */
 moho_status moho_cross(moho_lane *on, const moho_array *src, moho_array *dst);
-/* Waits for the copies that are under way on this lane and its peers on other devices. Costs nothing when there are none. */
+/* Waits for the copies that are under way on this lane and its peers on other devices. Costs nothing when there are
+   none. */
 moho_status moho_lane_settle(moho_lane *on);
 /* The host waits for all that is queued on the lane; counted. */
 moho_status moho_lane_wait(moho_lane *lane);
@@ -143,11 +150,12 @@ moho_status moho_cross_by(moho_lane *copier, moho_lane *on, const moho_array *sr
 moho_status moho_lane_put(moho_lane *lane, void *dst, const void *host, size_t bytes);
 
 /* ---- order between lanes (core/ctx.c) ------------------------------------------------ */
-/* Streams for copies alone, one up and one down, so that they run beside each other and beside what a lane computes. They have no work area. */
+/* Streams for copies alone, one up and one down, so that they run beside each other and beside what a lane computes.
+   They have no work area. */
 moho_status moho_ctx_copier(moho_ctx *c, bool down, moho_lane **copier);
-/* Further streams, without a number and so without peers: who uses one lends it a work area, and takes only operators of the device alone there.
-   Its gates are moments that kernels wait for and the copies that an operator begins with (`fetches`) do not: who has such passes them behind
-   those, which is nothing where there are none. */
+/* Further streams, without a number and so without peers: who uses one lends it a work area, and takes only operators
+   of the device alone there. Its gates are moments that kernels wait for and the copies that an operator begins with
+   (`fetches`) do not: who has such passes them behind those, which is nothing where there are none. */
 moho_status moho_ctx_runner(moho_ctx *c, int i, moho_lane **runner);
 moho_status moho_lane_gate(moho_lane *lane);
 /* What is queued on `lane` from now on comes after what is queued on `other` by now, which may be of another device. */
@@ -195,8 +203,10 @@ void moho_op_set_side(moho_op *op, moho_dir dir, bool out, const moho_shape *s, 
 /* A part of a contiguous array, flat from element `offset` on, seen with shape `s`: for the duration of a call. */
 void moho_array_part(const moho_array *a, int64_t offset, const moho_shape *s, moho_array *part);
 /* The same with strides: they may be negative or zero. */
-void moho_array_strided(const moho_array *a, int64_t offset, const moho_shape *s, const int64_t *stride, moho_array *part);
-/* A contiguous host copy of a parameter array as `t` (f64, i64, ...): what axes, positions and indices are read from. */
+void moho_array_strided(const moho_array *a, int64_t offset, const moho_shape *s, const int64_t *stride,
+                        moho_array *part);
+/* A contiguous host copy of a parameter array as `t` (f64, i64, ...): what axes, positions and indices are read
+   from. */
 moho_status moho_param_host(const moho_array *a, moho_dtype t, moho_array **h);
 moho_status moho_fail_arg(const char *arg, const char *fmt, ...) MOHO_PRINTF(2, 3);   /* EINVAL "argument 'arg': ..." */
 

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include "core/nd.h"
 
-/* Axis i of the shape goes behind those already there, or into the last one when every operand steps on from it evenly. */
+/* Axis i of the shape goes behind those already there, or into the last one when every operand steps on from it
+   evenly. */
 static void append(moho_nd *nd, int count, const moho_array *const *a, int64_t d, int i)
 {
   bool merge = nd->n > 0;

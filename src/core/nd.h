@@ -5,8 +5,8 @@
 
 /* Merges axes that are contiguous in every operand: plain arrays become one axis. Shapes are equal already. */
 void moho_nd_make(moho_nd *nd, int count, const moho_array *const *a);
-/* The same for kernels to which the order of the elements is nothing: longest strides first, so that transposed arrays are read along
-   their memory. A NULL array is the number value[k], of type[k]. */
+/* The same for kernels to which the order of the elements is nothing: longest strides first, so that transposed arrays
+   are read along their memory. A NULL array is the number value[k], of type[k]. */
 void moho_nd_any(moho_nd *nd, int count, const moho_array *const *a, const moho_scalar *value, moho_dtype type);
 /* `a` as it is seen with shape s, for the duration of a call (no reference); false when it does not fit. */
 bool moho_array_seen(const moho_array *a, const moho_shape *s, moho_array *view);

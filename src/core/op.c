@@ -130,7 +130,8 @@ void moho_array_part(const moho_array *a, int64_t offset, const moho_shape *s, m
   for (int i = s->n - 1; i >= 0; i--) { part->stride[i] = step; step *= s->d[i]; }
 }
 
-void moho_array_strided(const moho_array *a, int64_t offset, const moho_shape *s, const int64_t *stride, moho_array *part)
+void moho_array_strided(const moho_array *a, int64_t offset, const moho_shape *s, const int64_t *stride,
+                        moho_array *part)
 {
   moho_array_part(a, offset, s, part);
   for (int i = 0; i < s->n; i++) part->stride[i] = stride[i];
@@ -141,7 +142,8 @@ void moho_op_work(const moho_op *a, moho_dir dir, moho_work *w)
   if (a->cls->work) a->cls->work(a, dir, w);
 }
 
-moho_status moho_op_apply_in(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+moho_status moho_op_apply_in(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
+                             moho_array *y)
 {
   moho_array sx, sy;
   moho_lane *l;
@@ -150,7 +152,8 @@ moho_status moho_op_apply_in(moho_op *a, moho_lane *on, moho_dir dir, moho_scala
   moho_array_part(y, 0, moho_op_side(a, dir, true).shape, &sy);
   MOHO_TRY(moho_lane_peer(on, y->ctx, &l));
   size_t mark = moho_lane_mark(l);
-  /* who works on the host itself finds what was copied there; products, sums and stacks leave it to their parts, lifts to the copy */
+  /* who works on the host itself finds what was copied there; products, sums and stacks leave it to their parts, lifts
+     to the copy */
   bool works = !a->cls->child && a->cls != &moho_op_lift_class;
   moho_status st = works && y->ctx->be->host ? moho_lane_settle(on) : MOHO_OK;
   int seen = works && moho_timeline_on() ? moho_timeline_begin(l, a->cls->title, 0) : -1;
@@ -172,13 +175,15 @@ static moho_status check_side(const moho_op *a, moho_dir dir, bool out, const mo
   if (fits && there && same) return MOHO_OK;
   moho_op_line(a, line, sizeof line);
   if (!fits)
-    return moho_fail(MOHO_ESHAPE, "%s needs %" PRId64 " elements %s%s, got array %s", line, n, moho_shape_text(s.shape, want, sizeof want),
-                     out ? " for the output" : "", moho_shape_text(&v->shape, got, sizeof got));
+    return moho_fail(MOHO_ESHAPE, "%s needs %" PRId64 " elements %s%s, got array %s", line, n,
+                     moho_shape_text(s.shape, want, sizeof want), out ? " for the output" : "",
+                     moho_shape_text(&v->shape, got, sizeof got));
   if (!there)
-    return moho_fail(MOHO_ESHAPE, "%s works on %s, the %s is on %s; move it with :to(\"%s\"), or put a lift into the chain", line, s.ctx->name,
-                     out ? "output" : "input", v->ctx->name, s.ctx->name);
-  return moho_fail(MOHO_ESHAPE, "%s takes %s, the %s is %s; use :astype(\"%s\")", line, moho_dtype_name(s.type), out ? "output" : "input",
-                   moho_dtype_name(v->type), moho_dtype_name(s.type));
+    return moho_fail(MOHO_ESHAPE,
+                     "%s works on %s, the %s is on %s; move it with :to(\"%s\"), or put a lift into the chain", line,
+                     s.ctx->name, out ? "output" : "input", v->ctx->name, s.ctx->name);
+  return moho_fail(MOHO_ESHAPE, "%s takes %s, the %s is %s; use :astype(\"%s\")", line, moho_dtype_name(s.type),
+                   out ? "output" : "input", moho_dtype_name(v->type), moho_dtype_name(s.type));
 }
 
 /* A lane that no application is in the middle of: one within another (a function operator's callback) gets its own. */
@@ -206,7 +211,8 @@ static void stage(moho_lane *on, const moho_array *v, staged *s)
   moho_lane *l = on;
   s->used = !moho_array_contiguous(v);
   if (!s->used || moho_lane_peer(on, v->ctx, &l)) return;   /* the peer was made when the work was reserved */
-  moho_array_over(l, v->type, &v->shape, moho_lane_take(l, (size_t)moho_array_size(v) * moho_dtype_size(v->type)), &s->a, &s->b);
+  moho_array_over(l, v->type, &v->shape, moho_lane_take(l, (size_t)moho_array_size(v) * moho_dtype_size(v->type)),
+                  &s->a, &s->b);
 }
 
 /* What failed first is what is told. */
@@ -218,15 +224,18 @@ static __attribute__((noinline)) moho_status settle_after(moho_lane *on, moho_st
   return moho_fail(st, "%s", why);
 }
 
-moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
+                          moho_array *y)
 {
   moho_work w = { 0 };
   staged sx = { 0 }, sy = { 0 };
   MOHO_TRY(check_side(a, dir, false, x));
   MOHO_TRY(check_side(a, dir, true, y));
   if (a->any_type && x->type != y->type)
-    return moho_fail(MOHO_ESHAPE, "input %s and output %s differ in dtype", moho_dtype_name(x->type), moho_dtype_name(y->type));
-  if (alpha.im != 0 && !moho_dtype_complex(y->type)) return moho_fail(MOHO_EINVAL, "a complex factor for a %s result", moho_dtype_name(y->type));
+    return moho_fail(MOHO_ESHAPE, "input %s and output %s differ in dtype", moho_dtype_name(x->type),
+                     moho_dtype_name(y->type));
+  if (alpha.im != 0 && !moho_dtype_complex(y->type))
+    return moho_fail(MOHO_EINVAL, "a complex factor for a %s result", moho_dtype_name(y->type));
   if (moho_array_overlap(x, y)) return moho_fail(MOHO_EINVAL, "input and output overlap in memory; use two arrays");
   bool nested = !on;
   if (!on) MOHO_TRY(idle_lane(y->ctx, &on));
@@ -275,7 +284,8 @@ moho_status moho_op_todense(moho_op *a, moho_array **out)
   moho_array *m = NULL, *e = NULL, *y = NULL, *v = NULL;
   moho_shape ms = { 2, { rows, cols } }, es = { 1, { n } }, ys = { 1, { len } };
   moho_status st = MOHO_OK;
-  if (a->any_type) return moho_fail(MOHO_EINVAL, "this lift has no dtype of its own; give it one: moho.lift(dims, {dtype = \"f32\"})");
+  if (a->any_type)
+    return moho_fail(MOHO_EINVAL, "this lift has no dtype of its own; give it one: moho.lift(dims, {dtype = \"f32\"})");
   moho_op_ref(a);
   if ((st = moho_array_new(res.ctx, a->ran_type, &ms, &m))) goto out;
   if ((st = moho_array_zeros(in.ctx, in.type, &es, &e))) goto out;
@@ -307,8 +317,9 @@ moho_status moho_op_illumination(moho_op *a, moho_array **out)
   moho_lane *on;
   moho_array *d;
   if (!a->cls->illumination)
-    return moho_fail(MOHO_EINVAL, "%s has no illumination; it is made by Kirchhoff operators (of a sum or a stack: add up its parts')",
-                     a->cls->title);
+    return moho_fail(
+      MOHO_EINVAL, "%s has no illumination; it is made by Kirchhoff operators (of a sum or a stack: add up its parts')",
+      a->cls->title);
   MOHO_TRY(moho_ctx_lane(a->dom_ctx, 0, &on));
   MOHO_TRY(moho_array_new(a->dom_ctx, a->dom_type, &a->dom, &d));
   moho_op_ref(a);
@@ -322,14 +333,20 @@ moho_status moho_op_illumination(moho_op *a, moho_array **out)
 moho_status moho_op_split(moho_op *a, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n)
 {
   if (!a->cls->split)
-    return moho_fail(MOHO_EINVAL, "%s cannot be split; it is Kirchhoff operators that can, and products that begin with one or its lift", a->cls->title);
+    return moho_fail(
+      MOHO_EINVAL,
+      "%s cannot be split; it is Kirchhoff operators that can, and products that begin with one or its lift",
+      a->cls->title);
   return a->cls->split(a, groups, max_bytes, parts, n);
 }
 
 moho_status moho_op_pieces(const moho_op *a, int64_t *n)
 {
   if (!a->cls->pieces)
-    return moho_fail(MOHO_EINVAL, "%s cannot be split; it is Kirchhoff operators that can, and products that begin with one or its lift", a->cls->title);
+    return moho_fail(
+      MOHO_EINVAL,
+      "%s cannot be split; it is Kirchhoff operators that can, and products that begin with one or its lift",
+      a->cls->title);
   return a->cls->pieces(a, n);
 }
 
@@ -405,7 +422,8 @@ static size_t tree(const moho_op *a, char *buf, size_t size, size_t n, const cha
   for (int i = 0;; i++) {
     bool more = a->cls->child(a, i + 1, &next, &nd);
     char line[512], deeper[256];
-    moho_op_line_dir(c, dir, line, sizeof line, c->dom_ctx != a->dom_ctx || c->ran_ctx != a->ran_ctx || c->cls->describe);
+    moho_op_line_dir(c, dir, line, sizeof line,
+                     c->dom_ctx != a->dom_ctx || c->ran_ctx != a->ran_ctx || c->cls->describe);
     n = append(buf, size, n, "\n");
     n = append(buf, size, n, indent);
     n = append(buf, size, n, more ? "├ " : "└ ");

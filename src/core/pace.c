@@ -1,5 +1,5 @@
-/* How far a long application is. Whoever shows it says how much there is to do and what to call; host kernels tell as they go, from any
-   thread, and the thread that waits for the application is the one that shows it. */
+/* How far a long application is. Whoever shows it says how much there is to do and what to call; host kernels tell as
+   they go, from any thread, and the thread that waits for the application is the one that shows it. */
 #include <pthread.h>
 #include "core/impl.h"
 

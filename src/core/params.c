@@ -33,10 +33,30 @@ static moho_status find(moho_op *op, const char *name, moho_ptype type, moho_pty
   MOHO_TRY(find(op, name, type, type, &at_)); \
   ctype *field = at_
 
-moho_status moho_op_set_int(moho_op *op, const char *name, int64_t v) { FIELD(MOHO_P_INT, int64_t); *field = v; return MOHO_OK; }
-moho_status moho_op_set_real(moho_op *op, const char *name, double v) { FIELD(MOHO_P_REAL, double); *field = v; return MOHO_OK; }
-moho_status moho_op_set_bool(moho_op *op, const char *name, bool v) { FIELD(MOHO_P_BOOL, bool); *field = v; return MOHO_OK; }
-moho_status moho_op_set_shape(moho_op *op, const char *name, const moho_shape *v) { FIELD(MOHO_P_SHAPE, moho_shape); *field = *v; return MOHO_OK; }
+moho_status moho_op_set_int(moho_op *op, const char *name, int64_t v)
+{
+  FIELD(MOHO_P_INT, int64_t);
+  *field = v;
+  return MOHO_OK;
+}
+moho_status moho_op_set_real(moho_op *op, const char *name, double v)
+{
+  FIELD(MOHO_P_REAL, double);
+  *field = v;
+  return MOHO_OK;
+}
+moho_status moho_op_set_bool(moho_op *op, const char *name, bool v)
+{
+  FIELD(MOHO_P_BOOL, bool);
+  *field = v;
+  return MOHO_OK;
+}
+moho_status moho_op_set_shape(moho_op *op, const char *name, const moho_shape *v)
+{
+  FIELD(MOHO_P_SHAPE, moho_shape);
+  *field = *v;
+  return MOHO_OK;
+}
 
 moho_status moho_op_set_text(moho_op *op, const char *name, const char *v)
 {
@@ -140,7 +160,8 @@ moho_status moho_params_needed(moho_op *op)
     if (p->type == MOHO_P_OPS) given = ((moho_ops *)f)->n > 0;
     if (p->type == MOHO_P_FUNCTION) given = ((moho_func *)f)->call != NULL;
     if (p->type == MOHO_P_REAL) given = !isnan(*(double *)f);
-    if (p->need && !given) return moho_fail(MOHO_EINVAL, "missing argument '%s' (%s)", p->name, p->help ? p->help : "needed");
+    if (p->need && !given)
+      return moho_fail(MOHO_EINVAL, "missing argument '%s' (%s)", p->name, p->help ? p->help : "needed");
     if (p->type == MOHO_P_TEXT && given && p->keys) {
       const char *k = p->keys, *word = *(char **)f;
       size_t n = strlen(word);

@@ -5,8 +5,9 @@
 
 enum { PAGE = 4096, LEAST_LOCKED = 1 << 20 };
 
-/* Cached blocks are kept in one list, newest first: a solver asks for the few sizes it gave back just before. A freed block may still
-   be in use by what is queued on its lane: that lane may take it at once, another one follows the moment it was freed. */
+/* Cached blocks are kept in one list, newest first: a solver asks for the few sizes it gave back just before. A freed
+   block may still be in use by what is queued on its lane: that lane may take it at once, another one follows the
+   moment it was freed. */
 typedef struct cached {
   struct cached *next;
   void *p, *freed;                      /* freed: a moment of the lane; NULL: not noted, so that a later one will do */
@@ -77,7 +78,10 @@ void moho_ctx_mem(const moho_ctx *c, moho_mem *m)
   m->waits = c->waits;
 }
 
-moho_status moho_ctx_available(const moho_ctx *c, size_t *available, size_t *total) { return c->be->free_mem(c->dev, available, total); }
+moho_status moho_ctx_available(const moho_ctx *c, size_t *available, size_t *total)
+{
+  return c->be->free_mem(c->dev, available, total);
+}
 void moho_ctx_peak_reset(moho_ctx *c) { c->pool->mem.peak = c->pool->mem.live; }
 
 /* Of what is held beyond a new limit, the cached part is given back at once. */
@@ -114,11 +118,12 @@ static void held_by(const struct moho_pool *p, char *text, size_t size)
   }
   text[0] = 0;
   if (!n) return;
-  size_t at = (size_t)snprintf(text, size, ", %s held by %llu live block%s (largest: ", amount((double)p->mem.live, held), (unsigned long long)n,
-                               n == 1 ? "" : "s");
+  size_t at = (size_t)snprintf(text, size,
+                               ", %s held by %llu live block%s (largest: ", amount((double)p->mem.live, held),
+                               (unsigned long long)n, n == 1 ? "" : "s");
   for (int i = 0; i < NAMED && big[i] && at < size; i++)
-    at += (size_t)snprintf(text + at, size - at, "%s%s%s%s", i ? ", " : "", amount((double)big[i]->bytes, held), big[i]->origin ? " made at " : "",
-                           big[i]->origin ? big[i]->origin : "");
+    at += (size_t)snprintf(text + at, size - at, "%s%s%s%s", i ? ", " : "", amount((double)big[i]->bytes, held),
+                           big[i]->origin ? " made at " : "", big[i]->origin ? big[i]->origin : "");
   if (at < size) snprintf(text + at, size - at, ")");
 }
 
@@ -134,19 +139,24 @@ static moho_status fail_memory(struct moho_pool *p, size_t bytes)
     char tot[24];
     snprintf(room, sizeof room, ", free %s of %s", amount((double)free_b, fr), amount((double)total, tot));
   }
-  return moho_fail(MOHO_ENOMEM, "out of memory on %s: needed %s%s%s", p->ctx->name, amount((double)bytes, need), room, tail);
+  return moho_fail(MOHO_ENOMEM, "out of memory on %s: needed %s%s%s", p->ctx->name, amount((double)bytes, need), room,
+                   tail);
 }
 
 /* Whether `bytes` more would be live than the limit allows: reused memory counts like fresh memory. */
 static bool over(const struct moho_pool *p, size_t bytes) { return p->mem.limit && p->mem.live + bytes > p->mem.limit; }
 
-/* A cached block that fits without much waste: up to an eighth, or anything below 4 KiB. Of equal ones that of the lane. */
+/* A cached block that fits without much waste: up to an eighth, or anything below 4 KiB. Of equal ones that of the
+   lane. */
 static cached *take_cached(struct moho_pool *p, int lane, size_t bytes)
 {
   cached **best = NULL;
   for (cached **k = &p->free_list; *k; k = &(*k)->next) {
-    if ((*k)->bytes < bytes || (*k)->bytes - bytes > (bytes / 8 < 4096 ? 4096 : bytes / 8) || over(p, (*k)->bytes)) continue;
-    if (!best || (*k)->bytes < (*best)->bytes || ((*k)->bytes == (*best)->bytes && (*best)->lane != lane && (*k)->lane == lane)) best = k;
+    if ((*k)->bytes < bytes || (*k)->bytes - bytes > (bytes / 8 < 4096 ? 4096 : bytes / 8) || over(p, (*k)->bytes))
+      continue;
+    if (!best || (*k)->bytes < (*best)->bytes ||
+        ((*k)->bytes == (*best)->bytes && (*best)->lane != lane && (*k)->lane == lane))
+      best = k;
     if ((*k)->bytes == bytes && (*k)->lane == lane) break;
   }
   if (!best) return NULL;
@@ -242,7 +252,8 @@ moho_status moho_block_new_on(moho_lane *lane, size_t bytes, moho_block **out)
   return MOHO_OK;
 }
 
-moho_status moho_block_wrap(moho_ctx *c, void *ptr, size_t bytes, void (*release)(void *), void *owner, moho_block **out)
+moho_status moho_block_wrap(moho_ctx *c, void *ptr, size_t bytes, void (*release)(void *), void *owner,
+                            moho_block **out)
 {
   moho_block *b = calloc(1, sizeof *b);
   if (!b) return moho_fail(MOHO_ENOMEM, "out of memory for an array");
@@ -278,11 +289,12 @@ moho_status moho_block_pin(moho_block *b, moho_ctx *device)
   size_t available, total;
   char need[24], most[24];
   if (b->pinned) return MOHO_OK;
-  if (!be->pin || b->wrapped) return moho_fail(MOHO_EINVAL, "only host memory of our own can be page-locked, for a device");
+  if (!be->pin || b->wrapped)
+    return moho_fail(MOHO_EINVAL, "only host memory of our own can be page-locked, for a device");
   MOHO_TRY(b->ctx->be->free_mem(b->ctx->dev, &available, &total));
   if (p->mem.pinned + b->bytes > total / 2)
-    return moho_fail(MOHO_ENOMEM, "%s more of page-locked memory would be over %s, half of this machine's", amount((double)b->bytes, need),
-                     amount((double)(total / 2), most));
+    return moho_fail(MOHO_ENOMEM, "%s more of page-locked memory would be over %s, half of this machine's",
+                     amount((double)b->bytes, need), amount((double)(total / 2), most));
   touch(b->p, b->bytes);
   MOHO_TRY(be->pin(device->dev, b->p, b->bytes));
   b->pinned = be;
@@ -305,14 +317,17 @@ moho_status moho_block_locked(moho_ctx *device, size_t bytes, moho_block **out)
 
 void moho_block_ref(moho_block *b) { b->refs++; }
 
-/* A block that nobody refers to is kept for the next request. With one lane its order is enough; of several, the moment is noted. */
+/* A block that nobody refers to is kept for the next request. With one lane its order is enough; of several, the moment
+   is noted. */
 static void keep(struct moho_pool *p, moho_block *b)
 {
   moho_ctx *c = b->ctx;
   cached *k = malloc(sizeof *k);
   p->mem.live -= b->bytes;
   if (!k) { give_back(p, b->p, b->bytes, b->pinned); return; }
-  *k = (cached){ .next = p->free_list, .p = b->p, .bytes = b->bytes, .crossed = b->crossed, .lane = b->lane, .pinned = b->pinned };
+  *k = (cached){
+    .next = p->free_list, .p = b->p, .bytes = b->bytes, .crossed = b->crossed, .lane = b->lane, .pinned = b->pinned
+  };
   if (!c->be->host && c->nlanes > 1 && c->be->mark(c->dev, c->lane[b->lane]->stream, false, &k->freed)) k->freed = NULL;
   p->free_list = k;
   p->mem.cached += b->bytes;

@@ -41,9 +41,9 @@ const char *moho_errmsg(void) { return message; }
 const char *moho_status_name(moho_status st)
 {
   static const char *const name[] = {
-    [MOHO_OK] = "ok", [MOHO_ENOMEM] = "out of memory", [MOHO_EINVAL] = "bad value", [MOHO_ESHAPE] = "mismatch",
-    [MOHO_ENODEV] = "no such device", [MOHO_EDEVICE] = "device failure", [MOHO_EIO] = "file error", [MOHO_ESTOP] = "interrupted",
-    [MOHO_ECALLBACK] = "callback failed",
+    [MOHO_OK] = "ok",           [MOHO_ENOMEM] = "out of memory",  [MOHO_EINVAL] = "bad value",
+    [MOHO_ESHAPE] = "mismatch", [MOHO_ENODEV] = "no such device", [MOHO_EDEVICE] = "device failure",
+    [MOHO_EIO] = "file error",  [MOHO_ESTOP] = "interrupted",     [MOHO_ECALLBACK] = "callback failed",
   };
   return (unsigned)st < sizeof name / sizeof *name ? name[st] : "unknown status";
 }

@@ -1,5 +1,5 @@
-/* When copies and kernels ran, for who wants to see whether they overlap: a pair of moments around each, on the stream that it was queued
-   in. Nothing is recorded, and nothing costs, unless somebody has asked. */
+/* When copies and kernels ran, for who wants to see whether they overlap: a pair of moments around each, on the stream
+   that it was queued in. Nothing is recorded, and nothing costs, unless somebody has asked. */
 #include <stdlib.h>
 #include "core/impl.h"
 

@@ -1,7 +1,8 @@
-/* Between host memory and a device. A copy from or to page-locked memory runs beside the host; what is not page-locked is handed on
-   by the backend piece by piece, as fast where there are threads enough, but the host is busy with it. Page-locking memory costs about
-   as much as copying it once, so memory of our own is page-locked when as much of it has crossed as it is large: never more
-   than twice what the better choice would have cost, and what is moved again and again is page-locked after its first time. */
+/* Between host memory and a device. A copy from or to page-locked memory runs beside the host; what is not page-locked
+   is handed on by the backend piece by piece, as fast where there are threads enough, but the host is busy with it.
+   Page-locking memory costs about as much as copying it once, so memory of our own is page-locked when as much of it
+   has crossed as it is large: never more than twice what the better choice would have cost, and what is moved again and
+   again is page-locked after its first time. */
 #include "core/impl.h"
 
 enum { LEAST = 1 << 20 };               /* bytes of a block: below it a copy is short whatever the memory */

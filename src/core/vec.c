@@ -8,11 +8,14 @@ static moho_status agree(moho_lane **on, int n, const moho_array *const *a)
   char x[160], y[160];
   for (int i = 1; i < n; i++) {
     if (a[i]->ctx != a[0]->ctx)
-      return moho_fail(MOHO_ESHAPE, "arrays on two devices: %s and %s; move one with :to()", a[0]->ctx->name, a[i]->ctx->name);
+      return moho_fail(MOHO_ESHAPE, "arrays on two devices: %s and %s; move one with :to()", a[0]->ctx->name,
+                       a[i]->ctx->name);
     if (a[i]->type != a[0]->type)
-      return moho_fail(MOHO_ESHAPE, "arrays of two dtypes: %s and %s; convert one with :astype()", moho_dtype_name(a[0]->type), moho_dtype_name(a[i]->type));
+      return moho_fail(MOHO_ESHAPE, "arrays of two dtypes: %s and %s; convert one with :astype()",
+                       moho_dtype_name(a[0]->type), moho_dtype_name(a[i]->type));
     if (!moho_shape_equal(&a[i]->shape, &a[0]->shape))
-      return moho_fail(MOHO_ESHAPE, "arrays of two shapes: %s and %s", moho_shape_text(&a[0]->shape, x, sizeof x), moho_shape_text(&a[i]->shape, y, sizeof y));
+      return moho_fail(MOHO_ESHAPE, "arrays of two shapes: %s and %s", moho_shape_text(&a[0]->shape, x, sizeof x),
+                       moho_shape_text(&a[i]->shape, y, sizeof y));
   }
   MOHO_TRY(moho_vec_ready(a[0]->ctx));
   return moho_vec_lane(a[0], on);
@@ -32,7 +35,8 @@ moho_status moho_vec_binary(moho_lane *on, moho_binary f, const moho_array *a, c
   moho_nd nd;
   const moho_array *v[] = { out, a, b };
   MOHO_TRY(agree(&on, 3, v));
-  if (f == MOHO_DIV && moho_dtype_integer(a->type)) return moho_fail(MOHO_EINVAL, "division of %s arrays; convert with :astype(\"f64\")", moho_dtype_name(a->type));
+  if (f == MOHO_DIV && moho_dtype_integer(a->type))
+    return moho_fail(MOHO_EINVAL, "division of %s arrays; convert with :astype(\"f64\")", moho_dtype_name(a->type));
   moho_nd_any(&nd, 3, v, NULL, v[0]->type);
   return SET(a)->binary(on, &nd, f);
 }
@@ -42,9 +46,11 @@ moho_status moho_vec_axpby(moho_lane *on, moho_scalar alpha, const moho_array *x
   moho_nd nd;
   const moho_array *v[] = { y, x };
   MOHO_TRY(agree(&on, 2, v));
-  if ((alpha.im != 0 || beta.im != 0) && !moho_dtype_complex(y->type)) return moho_fail(MOHO_EINVAL, "a complex factor for %s arrays", moho_dtype_name(y->type));
+  if ((alpha.im != 0 || beta.im != 0) && !moho_dtype_complex(y->type))
+    return moho_fail(MOHO_EINVAL, "a complex factor for %s arrays", moho_dtype_name(y->type));
   if (moho_dtype_integer(y->type) && (alpha.re != floor(alpha.re) || beta.re != floor(beta.re)))
-    return moho_fail(MOHO_EINVAL, "a fractional factor for %s arrays; convert with :astype(\"f64\")", moho_dtype_name(y->type));
+    return moho_fail(MOHO_EINVAL, "a fractional factor for %s arrays; convert with :astype(\"f64\")",
+                     moho_dtype_name(y->type));
   moho_nd_any(&nd, 2, v, NULL, v[0]->type);
   return SET(y)->axpby(on, &nd, alpha, beta);
 }
@@ -79,7 +85,8 @@ moho_status moho_vec_reduce(moho_lane *on, moho_reduce f, const moho_array *x, m
   bool order = f == MOHO_MIN || f == MOHO_MAX || f == MOHO_ARGMIN || f == MOHO_ARGMAX;
   double n = (double)moho_array_size(x);
   if (f == MOHO_DOT) return moho_vec_dot(on, x, x, r);
-  if (order && moho_dtype_complex(x->type)) return moho_fail(MOHO_EINVAL, "complex numbers have no smallest and largest");
+  if (order && moho_dtype_complex(x->type))
+    return moho_fail(MOHO_EINVAL, "complex numbers have no smallest and largest");
   if (order && n == 0) return moho_fail(MOHO_EINVAL, "an empty array has no smallest and largest");
   MOHO_TRY(agree(&on, 1, v));
   if (f == MOHO_MEAN || f == MOHO_VAR) {
@@ -166,8 +173,10 @@ moho_status moho_vec_stats(moho_lane *on, const moho_array *x, moho_stats *r)
 static moho_status queue(moho_norms *q, int n, const moho_array *const *a, moho_lane **on)
 {
   *on = NULL;
-  if (q->n == MOHO_SUMS) return moho_fail(MOHO_EINVAL, "more than %d norms at once; read them with moho_norms_get", MOHO_SUMS);
-  if (moho_dtype_integer(a[0]->type)) return moho_fail(MOHO_EINVAL, "norms of %s arrays; convert with :astype(\"f64\")", moho_dtype_name(a[0]->type));
+  if (q->n == MOHO_SUMS)
+    return moho_fail(MOHO_EINVAL, "more than %d norms at once; read them with moho_norms_get", MOHO_SUMS);
+  if (moho_dtype_integer(a[0]->type))
+    return moho_fail(MOHO_EINVAL, "norms of %s arrays; convert with :astype(\"f64\")", moho_dtype_name(a[0]->type));
   return agree(on, n, a);
 }
 
@@ -183,8 +192,8 @@ moho_status moho_vec_nrm2_later(moho_norms *q, const moho_array *x, double *norm
   return MOHO_OK;
 }
 
-moho_status moho_vec_update(moho_norms *q, double a, const moho_array *x, double b, moho_array *y, double d, moho_array *var,
-                            double *xnorm, double *ynorm)
+moho_status moho_vec_update(moho_norms *q, double a, const moho_array *x, double b, moho_array *y, double d,
+                            moho_array *var, double *xnorm, double *ynorm)
 {
   moho_nd nd;
   moho_lane *on;
@@ -223,11 +232,13 @@ double moho_threshold_bound(moho_threshold f, double t)
   return f == MOHO_SOFT ? t : f == MOHO_HARD ? sqrt(2 * t) : cbrt(54) / 4 * cbrt(t * t);
 }
 
-moho_status moho_vec_threshold(moho_lane *on, moho_threshold f, double t, const moho_array *x, const moho_array *m, moho_array *y)
+moho_status moho_vec_threshold(moho_lane *on, moho_threshold f, double t, const moho_array *x, const moho_array *m,
+                               moho_array *y)
 {
   moho_nd nd;
   const moho_array *v[] = { y, x, m };
-  if (moho_dtype_integer(x->type)) return moho_fail(MOHO_EINVAL, "thresholds of %s arrays; convert with :astype(\"f64\")", moho_dtype_name(x->type));
+  if (moho_dtype_integer(x->type))
+    return moho_fail(MOHO_EINVAL, "thresholds of %s arrays; convert with :astype(\"f64\")", moho_dtype_name(x->type));
   if (!(t >= 0)) return moho_fail(MOHO_EINVAL, "a threshold is a number from 0 on, got %g", t);
   MOHO_TRY(agree(&on, 2, v));
   if (m && (m->ctx != x->ctx || m->type != moho_dtype_real(x->type) || !moho_shape_equal(&m->shape, &x->shape)))
@@ -241,7 +252,8 @@ moho_status moho_array_random(moho_array *a, moho_random kind, uint64_t seed, ui
   moho_nd nd;
   moho_lane *on = NULL;
   const moho_array *v[] = { a };
-  if (moho_dtype_integer(a->type)) return moho_fail(MOHO_EINVAL, "random numbers are f32, f64, c64 or c128, not %s", moho_dtype_name(a->type));
+  if (moho_dtype_integer(a->type))
+    return moho_fail(MOHO_EINVAL, "random numbers are f32, f64, c64 or c128, not %s", moho_dtype_name(a->type));
   MOHO_TRY(agree(&on, 1, v));
   moho_nd_make(&nd, 1, v);
   return SET(a)->random(on, &nd, kind, seed, first);
@@ -252,7 +264,8 @@ moho_status moho_array_random(moho_array *a, moho_random kind, uint64_t seed, ui
 /* A matrix as the dense kernels take it: contiguous, or the transpose of a contiguous real one, else a copy (owned). */
 static moho_status matrix(const moho_array *a, bool may_turn, const moho_array **m, bool *turned, moho_array **own)
 {
-  *turned = may_turn && a->shape.n == 2 && a->stride[0] == 1 && a->stride[1] == a->shape.d[0] && a->shape.d[0] > 1 && !moho_dtype_complex(a->type);
+  *turned = may_turn && a->shape.n == 2 && a->stride[0] == 1 && a->stride[1] == a->shape.d[0] && a->shape.d[0] > 1 &&
+            !moho_dtype_complex(a->type);
   *m = a;
   if (*turned || moho_array_contiguous(a)) return MOHO_OK;
   MOHO_TRY(moho_array_to(a, a->ctx, a->type, own));
@@ -267,23 +280,28 @@ moho_status moho_vec_matmul(moho_lane *on, const moho_array *a, const moho_array
   moho_array *own[2] = { NULL, NULL };
   bool turned, never;
   if (a->shape.n != 2 || b->shape.n < 1 || b->shape.n > 2 || a->shape.d[1] != b->shape.d[0])
-    return moho_fail(MOHO_ESHAPE, "shapes %s and %s; expected (m, n) and (n, k), or (m, n) and (n)", moho_shape_text(&a->shape, x, sizeof x),
-                     moho_shape_text(&b->shape, y, sizeof y));
-  if (moho_dtype_integer(a->type)) return moho_fail(MOHO_EINVAL, "products of %s matrices; convert with :astype(\"f64\")", moho_dtype_name(a->type));
-  if (a->ctx != b->ctx) return moho_fail(MOHO_ESHAPE, "arrays on two devices: %s and %s; move one with :to()", a->ctx->name, b->ctx->name);
+    return moho_fail(MOHO_ESHAPE, "shapes %s and %s; expected (m, n) and (n, k), or (m, n) and (n)",
+                     moho_shape_text(&a->shape, x, sizeof x), moho_shape_text(&b->shape, y, sizeof y));
+  if (moho_dtype_integer(a->type))
+    return moho_fail(MOHO_EINVAL, "products of %s matrices; convert with :astype(\"f64\")", moho_dtype_name(a->type));
+  if (a->ctx != b->ctx)
+    return moho_fail(MOHO_ESHAPE, "arrays on two devices: %s and %s; move one with :to()", a->ctx->name, b->ctx->name);
   if (a->type != b->type)
-    return moho_fail(MOHO_ESHAPE, "arrays of two dtypes: %s and %s; convert one with :astype()", moho_dtype_name(a->type), moho_dtype_name(b->type));
-  if (!a->ctx->be->k->dense) return moho_fail(MOHO_ENODEV, "%s: products of matrices are not in this version; use a:cpu()", a->ctx->name);
+    return moho_fail(MOHO_ESHAPE, "arrays of two dtypes: %s and %s; convert one with :astype()",
+                     moho_dtype_name(a->type), moho_dtype_name(b->type));
+  if (!a->ctx->be->k->dense)
+    return moho_fail(MOHO_ENODEV, "%s: products of matrices are not in this version; use a:cpu()", a->ctx->name);
   moho_shape s = { .n = b->shape.n, .d = { a->shape.d[0], b->shape.n == 2 ? b->shape.d[1] : 0 } };
   if (out->type != a->type || out->ctx != a->ctx || !moho_shape_equal(&out->shape, &s) || !moho_array_contiguous(out))
-    return moho_fail(MOHO_ESHAPE, "the result needs shape %s, contiguous, with the matrices' dtype and device", moho_shape_text(&s, x, sizeof x));
+    return moho_fail(MOHO_ESHAPE, "the result needs shape %s, contiguous, with the matrices' dtype and device",
+                     moho_shape_text(&s, x, sizeof x));
   if (!on) MOHO_TRY(moho_ctx_lane(a->ctx, 0, &on));
   moho_status st = matrix(a, true, &ma, &turned, &own[0]);
   if (!st) st = matrix(b, false, &mb, &never, &own[1]);
   int64_t m = a->shape.d[0], n = a->shape.d[1], k = b->shape.n == 2 ? b->shape.d[1] : 1;
   if (!st)
-    st = a->ctx->be->k->dense->gemm(on, a->type, turned ? MOHO_ADJ : MOHO_FWD, turned ? n : m, turned ? m : n, k, MOHO_ONE, moho_array_data(ma),
-                                    moho_array_data(mb), false, moho_array_data(out));
+    st = a->ctx->be->k->dense->gemm(on, a->type, turned ? MOHO_ADJ : MOHO_FWD, turned ? n : m, turned ? m : n, k,
+                                    MOHO_ONE, moho_array_data(ma), moho_array_data(mb), false, moho_array_data(out));
   moho_array_unref(own[0]);
   moho_array_unref(own[1]);
   return st;
@@ -291,7 +309,8 @@ moho_status moho_vec_matmul(moho_lane *on, const moho_array *a, const moho_array
 
 /* ---- percentiles -------------------------------------------------------------------------- */
 
-/* Hoare's selection on distinct-or-not values: afterwards x[k] is the one that sorting would put there, smaller ones before it. */
+/* Hoare's selection on distinct-or-not values: afterwards x[k] is the one that sorting would put there, smaller ones
+   before it. */
 static void place_kth(double *x, int64_t lo, int64_t hi, int64_t k)
 {
   while (lo < hi) {
@@ -314,9 +333,11 @@ moho_status moho_array_percentile(const moho_array *a, int n, const double *p, d
   moho_ctx *cpu;
   moho_array *h;
   int64_t size = moho_array_size(a);
-  if (moho_dtype_complex(a->type)) return moho_fail(MOHO_EINVAL, "complex numbers have no order; take :abs() or :real()");
+  if (moho_dtype_complex(a->type))
+    return moho_fail(MOHO_EINVAL, "complex numbers have no order; take :abs() or :real()");
   if (size == 0) return moho_fail(MOHO_EINVAL, "an empty array has no percentiles");
-  for (int i = 0; i < n; i++) if (!(p[i] >= 0 && p[i] <= 100)) return moho_fail(MOHO_EINVAL, "argument 'p': expected 0 to 100, got %.17g", p[i]);
+  for (int i = 0; i < n; i++)
+    if (!(p[i] >= 0 && p[i] <= 100)) return moho_fail(MOHO_EINVAL, "argument 'p': expected 0 to 100, got %.17g", p[i]);
   MOHO_TRY(moho_ctx_open("cpu", &cpu));
   moho_status st = moho_array_to(a, cpu, MOHO_F64, &h);
   moho_ctx_unref(cpu);

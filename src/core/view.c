@@ -1,4 +1,5 @@
-/* Views that change how an array is seen and copy nothing: axes in another order, turned round, repeated, parts of complex numbers. */
+/* Views that change how an array is seen and copy nothing: axes in another order, turned round, repeated, parts of
+   complex numbers. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "core/nd.h"
@@ -68,8 +69,8 @@ moho_status moho_array_broadcast(const moho_array *a, const moho_shape *s, moho_
   int from[MOHO_MAXDIM];
   char ta[160], ts[160];
   if (!moho_array_seen(a, s, &seen))
-    return moho_fail(MOHO_ESHAPE, "shape %s can't be repeated to %s; the last axes must agree, or be 1", moho_shape_text(&a->shape, ta, sizeof ta),
-                     moho_shape_text(s, ts, sizeof ts));
+    return moho_fail(MOHO_ESHAPE, "shape %s can't be repeated to %s; the last axes must agree, or be 1",
+                     moho_shape_text(&a->shape, ta, sizeof ta), moho_shape_text(s, ts, sizeof ts));
   MOHO_TRY(moho_array_view(a, 0, s, seen.stride, &v));
   for (int i = 0; i < s->n; i++) {
     int k = i - (s->n - a->shape.n);

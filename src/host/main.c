@@ -35,7 +35,8 @@ static int run(lua_State *L, int status, int nargs)
   return status == 0 ? EXIT_OK : EXIT_ERROR;
 }
 
-/* As in Lua 5.4 the module is a global too: moho -l moho -e 'print(moho.mem())'. What the module has set itself stays. */
+/* As in Lua 5.4 the module is a global too: moho -l moho -e 'print(moho.mem())'. What the module has set itself
+   stays. */
 static int run_require(lua_State *L, const char *name)
 {
   static const char code[] = "local name = ... local m = require(name) "
@@ -65,8 +66,9 @@ static int run_steps(lua_State *L, const options *o)
 /* A script that returns a sweep is a sweep's script: it is run. */
 static int run_script(lua_State *L, const options *o, const char *path)
 {
-  static const char code[] = "local script = ... local s = script(select(2, ...)) local sweep = package.loaded['moho.sweep'] "
-                             "if sweep and sweep.is(s) then require('moho.sweep_command').returned(s) end";
+  static const char code[] =
+    "local script = ... local s = script(select(2, ...)) local sweep = package.loaded['moho.sweep'] "
+    "if sweep and sweep.is(s) then require('moho.sweep_command').returned(s) end";
   int status = luaL_loadbuffer(L, code, sizeof code - 1, "=moho/host");
   if (status == 0) status = state_loadfile(L, o, path && strcmp(path, "-") != 0 ? path : NULL);
   return run(L, status, status == 0 ? state_pushargs(L) + 1 : 0);
@@ -130,10 +132,12 @@ static int run_sweep(lua_State *L, const options *o)
 /* What the options say of the language: its random numbers, the compiler's reports. */
 static int start_language(lua_State *L, const options *o)
 {
-  static const char code[] = "local seed, watch = ... if seed >= 0 then math.randomseed(seed) end if not watch then return end "
-                             "local found, module = pcall(require, watch) "
-                             "if not found then error('-j: LuaJIT\\'s module ' .. watch .. ' is not installed (on Debian it is in libluajit-5.1-common)', 0) end "
-                             "module.start()";
+  static const char code[] =
+    "local seed, watch = ... if seed >= 0 then math.randomseed(seed) end if not watch then return end "
+    "local found, module = pcall(require, watch) "
+    "if not found then error('-j: LuaJIT\\'s module ' .. watch .. ' is not installed (on Debian it is in "
+    "libluajit-5.1-common)', 0) end "
+    "module.start()";
   if (o->seed < 0 && !o->watch) return EXIT_OK;
   int status = luaL_loadbuffer(L, code, sizeof code - 1, "=moho/host");
   lua_pushnumber(L, o->seed);

@@ -39,26 +39,27 @@ static const struct option {
   const char *name, *value, *help;
   int id;
 } table[] = {
-    {'e', NULL, "CODE", "run CODE; -e and -l may be repeated and run in order, before the script", OPT_E},
-    {'l', NULL, "MOD", "require MOD, as the global of that name", OPT_L},
-    {'i', NULL, NULL, "the prompt after the rest, also when the input is no terminal", OPT_INTERACTIVE},
-    {'I', NULL, "DIR", "look for modules in DIR", OPT_I},
-    {'E', NULL, NULL, "ignore MOHO_* and LUA_* in the environment", OPT_NOENV},
-    {'q', NULL, NULL, "no greeting at the prompt", OPT_QUIET},
-    {'d', "device", "NAME", "default device: auto, cpu, cuda or cuda:N", OPT_DEVICE},
-    {0, "mem", "SIZE", "the most that arrays may hold on a device: 8GiB, or a part of what it has, 60%", OPT_MEMORY},
-    {0, "threads", "N", "threads of the CPU", OPT_THREADS},
-    {0, "sync", NULL, "wait for each CUDA kernel, so that a failure names the one that failed; slow", OPT_SYNC},
-    {0, "seed", "N", "seed of moho.rng() and math.random where a script gives none; without it 0", OPT_SEED},
-    {'j', NULL, "on|off|v|dump", "LuaJIT's compiler; without -j on for scripts, off at the prompt; v and dump report what it does", OPT_JIT},
-    {0, "strict", NULL, "undeclared globals are errors (the default for scripts)", OPT_STRICT},
-    {0, "no-strict", NULL, "undeclared globals are nil, as in plain Lua", OPT_NOSTRICT},
-    {0, "bytecode", NULL, "accept Lua bytecode, which can crash the program", OPT_BYTECODE},
-    {0, "color", "WHEN", "auto (colours on a terminal, without NO_COLOR), always or never", OPT_COLOUR},
-    {0, "json", NULL, "with --version or info: as JSON", OPT_JSON},
-    {'v', "version", NULL, "versions of everything inside", OPT_VERSION},
-    {'h', "help", NULL, "this text", OPT_HELP},
-    {0, "help-env", NULL, "variables of the environment", OPT_HELPENV},
+  { 'e', NULL, "CODE", "run CODE; -e and -l may be repeated and run in order, before the script", OPT_E },
+  { 'l', NULL, "MOD", "require MOD, as the global of that name", OPT_L },
+  { 'i', NULL, NULL, "the prompt after the rest, also when the input is no terminal", OPT_INTERACTIVE },
+  { 'I', NULL, "DIR", "look for modules in DIR", OPT_I },
+  { 'E', NULL, NULL, "ignore MOHO_* and LUA_* in the environment", OPT_NOENV },
+  { 'q', NULL, NULL, "no greeting at the prompt", OPT_QUIET },
+  { 'd', "device", "NAME", "default device: auto, cpu, cuda or cuda:N", OPT_DEVICE },
+  { 0, "mem", "SIZE", "the most that arrays may hold on a device: 8GiB, or a part of what it has, 60%", OPT_MEMORY },
+  { 0, "threads", "N", "threads of the CPU", OPT_THREADS },
+  { 0, "sync", NULL, "wait for each CUDA kernel, so that a failure names the one that failed; slow", OPT_SYNC },
+  { 0, "seed", "N", "seed of moho.rng() and math.random where a script gives none; without it 0", OPT_SEED },
+  { 'j', NULL, "on|off|v|dump",
+    "LuaJIT's compiler; without -j on for scripts, off at the prompt; v and dump report what it does", OPT_JIT },
+  { 0, "strict", NULL, "undeclared globals are errors (the default for scripts)", OPT_STRICT },
+  { 0, "no-strict", NULL, "undeclared globals are nil, as in plain Lua", OPT_NOSTRICT },
+  { 0, "bytecode", NULL, "accept Lua bytecode, which can crash the program", OPT_BYTECODE },
+  { 0, "color", "WHEN", "auto (colours on a terminal, without NO_COLOR), always or never", OPT_COLOUR },
+  { 0, "json", NULL, "with --version or info: as JSON", OPT_JSON },
+  { 'v', "version", NULL, "versions of everything inside", OPT_VERSION },
+  { 'h', "help", NULL, "this text", OPT_HELP },
+  { 0, "help-env", NULL, "variables of the environment", OPT_HELPENV },
 };
 enum { NTABLE = sizeof table / sizeof table[0] };
 
@@ -79,24 +80,25 @@ enum { NCOMMANDS = sizeof commands / sizeof commands[0] };
 static const struct {
   const char *name, *help;
 } environment[] = {
-    {"MOHO_DEVICE", "default device, as --device"},
-    {"MOHO_MEM", "the most that arrays may hold on a device, as --mem"},
-    {"MOHO_THREADS", "threads of the CPU, as --threads"},
-    {"MOHO_PATH", "where modules are looked for, as LUA_PATH (dir/?.lua;...), before ./?.lua"},
-    {"MOHO_CPATH", "the same for C modules"},
-    {"MOHO_LUA", "folder with moho/*.lua to be used instead of the copies in the program"},
-    {"MOHO_HISTORY", "file of the prompt's history instead of $XDG_STATE_HOME/moho/history"},
-    {"MOHO_DEBUG", "1: tracebacks show every frame"},
-    {"MOHO_COLOR", "colours: auto, always or never, as --color"},
-    {"NO_COLOR", "set to anything: no colours, unless --color or MOHO_COLOR ask for them"},
-    {"MOHO_GRAPHICS", "how moho.show draws: sixel or blocks, instead of asking the terminal"},
-    {"MOHO_LOG", "least level of moho.log that is written: debug, info, warning, error or none"},
-    {"MOHO_MODULES", "folder of the device modules (moho-cuda.so)"},
-    {"MOHO_ISA", "Kirchhoff and travel time loops of the CPU: generic, avx2 or avx512 instead of the best that the processor has"},
-    {"MOHO_SYNC", "1: as --sync"},
-    {"LUA_PATH, LUA_CPATH", "as in Lua; LUA_INIT is ignored"},
-    {"OMP_NUM_THREADS", "threads of the CPU without --threads and MOHO_THREADS"},
-    {"CUDA_VISIBLE_DEVICES", "as everywhere"},
+  { "MOHO_DEVICE", "default device, as --device" },
+  { "MOHO_MEM", "the most that arrays may hold on a device, as --mem" },
+  { "MOHO_THREADS", "threads of the CPU, as --threads" },
+  { "MOHO_PATH", "where modules are looked for, as LUA_PATH (dir/?.lua;...), before ./?.lua" },
+  { "MOHO_CPATH", "the same for C modules" },
+  { "MOHO_LUA", "folder with moho/*.lua to be used instead of the copies in the program" },
+  { "MOHO_HISTORY", "file of the prompt's history instead of $XDG_STATE_HOME/moho/history" },
+  { "MOHO_DEBUG", "1: tracebacks show every frame" },
+  { "MOHO_COLOR", "colours: auto, always or never, as --color" },
+  { "NO_COLOR", "set to anything: no colours, unless --color or MOHO_COLOR ask for them" },
+  { "MOHO_GRAPHICS", "how moho.show draws: sixel or blocks, instead of asking the terminal" },
+  { "MOHO_LOG", "least level of moho.log that is written: debug, info, warning, error or none" },
+  { "MOHO_MODULES", "folder of the device modules (moho-cuda.so)" },
+  { "MOHO_ISA",
+    "Kirchhoff and travel time loops of the CPU: generic, avx2 or avx512 instead of the best that the processor has" },
+  { "MOHO_SYNC", "1: as --sync" },
+  { "LUA_PATH, LUA_CPATH", "as in Lua; LUA_INIT is ignored" },
+  { "OMP_NUM_THREADS", "threads of the CPU without --threads and MOHO_THREADS" },
+  { "CUDA_VISIBLE_DEVICES", "as everywhere" },
 };
 
 const char *options_env(const options *o, const char *name)
@@ -215,7 +217,10 @@ static int set_memory(options *o, const char *text, const char *from)
   for (size_t i = 0; i < sizeof units / sizeof *units; i++)
     if (end != text && strcasecmp(end, units[i].name) == 0) bytes = n * units[i].size;
   if (!(bytes >= 1 && bytes < 0x1p63) && !(part > 0 && part <= 1)) {
-    fprintf(stderr, "moho: %s '%s': expected a size such as 8GiB, or a part of what the device has, up to 100%%, such as 60%%\n", from, text);
+    fprintf(
+      stderr,
+      "moho: %s '%s': expected a size such as 8GiB, or a part of what the device has, up to 100%%, such as 60%%\n",
+      from, text);
     return EXIT_USAGE;
   }
   o->memory = (size_t)bytes;
@@ -235,7 +240,8 @@ static int set_jit(options *o, const char *text)
 {
   if (strcmp(text, "v") == 0) o->watch = "jit.v";
   else if (strcmp(text, "dump") == 0) o->watch = "jit.dump";
-  else if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0) return usage("-j '%s': expected on, off, v or dump", text);
+  else if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0)
+    return usage("-j '%s': expected on, off, v or dump", text);
   o->jit = strcmp(text, "off") != 0;
   return EXIT_OK;
 }

@@ -7,7 +7,18 @@
 
 enum { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_DEVICE = 3, EXIT_INT = 130, EXIT_TERM = 143 };
 
-typedef enum job { RUN_LUA, RUN_INFO, RUN_TEST, RUN_SWEEP, RUN_HELP, RUN_HEAD, RUN_CONVERT, SHOW_VERSION, SHOW_HELP, SHOW_ENV } job;
+typedef enum job {
+  RUN_LUA,
+  RUN_INFO,
+  RUN_TEST,
+  RUN_SWEEP,
+  RUN_HELP,
+  RUN_HEAD,
+  RUN_CONVERT,
+  SHOW_VERSION,
+  SHOW_HELP,
+  SHOW_ENV
+} job;
 typedef struct step {
   char kind;
   const char *text;

@@ -141,7 +141,8 @@ static void devices(const char *kind, bool json, bool *first)
 static void limit(const options *o)
 {
   if (o->memory_part > 0)
-    printf(o->json ? ",\n  \"limit_part\": %.6g" : "arrays at most %.4g%% of a device's memory\n", o->memory_part * (o->json ? 1 : 100));
+    printf(o->json ? ",\n  \"limit_part\": %.6g" : "arrays at most %.4g%% of a device's memory\n",
+           o->memory_part * (o->json ? 1 : 100));
   else if (o->memory && o->json)
     printf(",\n  \"limit\": %zu", o->memory);
   else if (o->memory)

@@ -26,7 +26,8 @@ moho_status moho_h5_driver(hid_t fapl, int fd, int *failed);
 moho_status moho_h5_path(const char *path, char **p);
 bool moho_h5_exists(hid_t file, const char *p);
 moho_status moho_h5_writable(const moho_h5 *f);
-/* A dataset may be written at the normalised path p: no group is there, and no dataset above it. p comes back as it was. */
+/* A dataset may be written at the normalised path p: no group is there, and no dataset above it. p comes back as it
+   was. */
 moho_status moho_h5_may_write(moho_h5 *f, char *p);
 /* A new dataset there, with the groups above it, in place of what is there; for H5Oclose. -1: failed. */
 hid_t moho_h5_make(moho_h5 *f, const char *p, hid_t type, hid_t space, hid_t dcpl);

@@ -17,7 +17,8 @@ static herr_t innermost(unsigned n, const H5E_error2_t *e, void *user)
   cause *c = user;
   (void)n;
   if (c->text[0] || !e->desc || !*e->desc) return 0;
-  /* "file write failed: time = ..., errno = 28, error message = 'No space left on device', buf = ...": the quoted part. */
+  /* "file write failed: time = ..., errno = 28, error message = 'No space left on device', buf = ...": the quoted
+     part. */
   static const char mark[] = "error message = '";
   const char *from = strstr(e->desc, mark), *end = from ? strchr(from += sizeof mark - 1, '\'') : NULL;
   if (end) snprintf(c->text, sizeof c->text, "%.*s", (int)(end - from), from);

@@ -370,8 +370,8 @@ moho_status moho_h5_may_write(moho_h5 *f, char *p)
   return st;
 }
 
-/* A dataset at `p` with the groups above it, in place of what is there: the room of that is used again. Without a time of
-   modification: the same run gives the same bytes. -1: failed. */
+/* A dataset at `p` with the groups above it, in place of what is there: the room of that is used again. Without a time
+   of modification: the same run gives the same bytes. -1: failed. */
 hid_t moho_h5_make(moho_h5 *f, const char *p, hid_t type, hid_t space, hid_t dcpl)
 {
   hid_t d = -1, lcpl, how;

@@ -117,7 +117,8 @@ static void forget(moho_newfile *f)
 /* fsync reports what the disk refused although each write was taken. Some file systems have none: EINVAL. */
 moho_status moho_newfile_flush(moho_newfile *f)
 {
-  if (fsync(f->fd) && errno != EINVAL && errno != ENOTSUP) return moho_fail(MOHO_EIO, "cannot write %s: %s", f->path, strerror(errno));
+  if (fsync(f->fd) && errno != EINVAL && errno != ENOTSUP)
+    return moho_fail(MOHO_EIO, "cannot write %s: %s", f->path, strerror(errno));
   return MOHO_OK;
 }
 

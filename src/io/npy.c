@@ -1,5 +1,6 @@
 /* NumPy's .npy: a header written as a Python dictionary, then the values. Versions 1 to 3 are read, 1 is written.
-   Widths and byte orders without a dtype here are converted where nothing is lost; Fortran order comes out as C order. */
+   Widths and byte orders without a dtype here are converted where nothing is lost; Fortran order comes out as C
+   order. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* How a file came to be: words and texts that the program notes as it goes (its script, parameters, versions, seeds)
-   and that every HDF5 file is given when it is closed, as attributes of "/". No clock and no host: the same run gives the
-   same file. A file that several scripts add to keeps what each of them noted, with a number behind the names from the
-   second on; they are told apart by the texts that are keys. */
+   and that every HDF5 file is given when it is closed, as attributes of "/". No clock and no host: the same run gives
+   the same file. A file that several scripts add to keeps what each of them noted, with a number behind the names from
+   the second on; they are told apart by the texts that are keys. */
 #include <stdlib.h>
 #include "core/impl.h"
 #include "io/h5.h"

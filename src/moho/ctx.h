@@ -51,8 +51,8 @@ MOHO_API moho_status moho_device_describe(const char *kind, int i, char *text, s
 MOHO_API void moho_stop_set(bool stop);
 MOHO_API bool moho_stopped(void);
 
-/* When copies and kernels ran: between start and stop each is noted. Seconds from the first one of its device. stop waits for the devices;
-   the list is freed by free(). */
+/* When copies and kernels ran: between start and stop each is noted. Seconds from the first one of its device. stop
+   waits for the devices; the list is freed by free(). */
 typedef struct moho_span {
   char device[16];
   const char *what;                   /* "up", "down": copies from and to the host; else an operator's title */

@@ -20,7 +20,8 @@ MOHO_API moho_status moho_raw_read(const char *path, moho_dtype t, const moho_sh
                                    moho_array **a);
 MOHO_API moho_status moho_raw_write(const char *path, const moho_array *a);
 /* Values, and a text about them in a file of its own: a reader finds both, or no text. */
-MOHO_API moho_status moho_raw_write_headed(const char *path, const moho_array *a, const char *head_path, const char *head);
+MOHO_API moho_status moho_raw_write_headed(const char *path, const moho_array *a, const char *head_path,
+                                           const char *head);
 
 /* ---- HDF5 ---------------------------------------------------------------- */
 typedef struct moho_h5 moho_h5;
@@ -33,7 +34,8 @@ MOHO_API void moho_h5_abandon(moho_h5 *f);         /* drops what was written, fo
 MOHO_API moho_status moho_h5_about(moho_h5 *f, const char *path, moho_dtype *t, moho_shape *s);
 MOHO_API moho_status moho_h5_read(moho_h5 *f, const char *path, const int64_t *start, const int64_t *count, int n,
                                   moho_array **a);
-/* With nstart: into a part of a dataset, from start (from 1) on, one an axis; it is made with `shape` where there is none. */
+/* With nstart: into a part of a dataset, from start (from 1) on, one an axis; it is made with `shape` where there is
+   none. */
 typedef struct moho_h5_how {
   int deflate, nchunk, nstart;
   int64_t chunk[MOHO_MAXDIM], start[MOHO_MAXDIM];
@@ -57,7 +59,8 @@ MOHO_API moho_status moho_h5_list(moho_h5 *f, const char *group,
                                   void (*each)(void *user, const char *name, moho_h5_kind k), void *user);
 /* A table of n rows as one dataset of compounds: a column is numbers, or words (never NULL). */
 typedef struct moho_h5_column { const char *name; const double *numbers; const char *const *words; } moho_h5_column;
-MOHO_API moho_status moho_h5_write_table(moho_h5 *f, const char *path, int ncolumns, const moho_h5_column *c, int64_t n);
+MOHO_API moho_status moho_h5_write_table(moho_h5 *f, const char *path, int ncolumns, const moho_h5_column *c,
+                                         int64_t n);
 /* What stands at `object` of another file, by its name as seen from this one's folder. */
 MOHO_API moho_status moho_h5_link(moho_h5 *f, const char *path, const char *file, const char *object);
 /* Attributes: MOHO_H5_SCALAR (an array of one element), MOHO_H5_ARRAY, MOHO_H5_TEXT (as moho_h5_read_text), or NONE. */
@@ -95,10 +98,11 @@ MOHO_API moho_status moho_segy_read(const char *path, moho_segy_kind kind, int64
                                     moho_segy_info *info);
 MOHO_API moho_status moho_segy_header(const char *path, moho_segy_kind kind, int byte, int64_t first, int64_t count,
                                       moho_array **a);
-/* f32 (samples) or (traces, samples). An axis in s or ms gives dt and delrt, another d1 and f1; that of traces d2 and f2.
-   `words`: what else the headers say, by the words' bytes: f64 of the CPU in order, one value or one a trace. */
+/* f32 (samples) or (traces, samples). An axis in s or ms gives dt and delrt, another d1 and f1; that of traces d2 and
+   f2. `words`: what else the headers say, by the words' bytes: f64 of the CPU in order, one value or one a trace. */
 typedef struct moho_su_word { int byte; const moho_array *value; } moho_su_word;
-MOHO_API moho_status moho_su_write(const char *path, const moho_array *a, bool little, const moho_su_word *words, int n);
+MOHO_API moho_status moho_su_write(const char *path, const moho_array *a, bool little, const moho_su_word *words,
+                                   int n);
 
 /* ---- PNG ------------------------------------------------------------------ */
 /* 8-bit RGB rows, h x w x 3. */

@@ -11,7 +11,8 @@ extern "C" {
 typedef enum moho_dir { MOHO_FWD, MOHO_ADJ } moho_dir;
 typedef struct moho_op moho_op;
 
-/* Parameters of a class: name, type and where it goes in the instance. The same table feeds argument checks and help. */
+/* Parameters of a class: name, type and where it goes in the instance. The same table feeds argument checks and
+   help. */
 typedef enum moho_ptype {
   MOHO_P_INT,      /* int64_t                                                       */
   MOHO_P_REAL,     /* double; absent: `def`                                         */
@@ -59,27 +60,31 @@ typedef struct moho_opclass {
   const char *help;                                       /* what it computes, shapes, source          */
   size_t size;                                            /* of the instance                           */
   const moho_param *params;                               /* NULL name ends                            */
-  moho_status (*init)(moho_op *op);                       /* parameters are in: check, set shapes, prepare; NULL: made by the algebra only */
+  /* parameters are in: check, set shapes, prepare; NULL: made by the algebra only */
+  moho_status (*init)(moho_op *op);
   void (*work)(const moho_op *op, moho_dir dir, moho_work *w);   /* NULL: none; adds what apply takes  */
   moho_status (*apply)(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
                        const moho_array *x, moho_array *y);      /* y (+)= alpha A x, contiguous       */
-  moho_status (*illumination)(moho_op *op, moho_lane *on, moho_array *d);   /* NULL: not offered; diagonal of A'A, contiguous, of the model's type */
+  /* NULL: not offered; diagonal of A'A, contiguous, of the model's type */
+  moho_status (*illumination)(moho_op *op, moho_lane *on, moho_array *d);
   /* NULL: not offered. By groups, or as few as keep each within max_bytes; a list to free and a reference of each. */
   moho_status (*split)(moho_op *op, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
   /* NULL: not offered. How many groups there are at most. */
   moho_status (*pieces)(const moho_op *op, int64_t *n);
   /* NULL: not offered. What `what` names, of `side` ("src", "rec", or NULL) and its index from 0. */
   moho_status (*look)(moho_op *op, moho_lane *on, const char *what, const char *side, int64_t i, moho_array **out);
-  /* NULL: never. Whether an application begins with copies up of the operator's own, which are behind nothing but the work area. */
+  /* NULL: never. Whether an application begins with copies up of the operator's own, which are behind nothing but the
+     work area. */
   bool (*fetches)(const moho_op *op);
-  /* In place of apply, of what works along an axis: on the middle axis of (outer, A's, inner), y (+)= alpha (I x A x I) x, with the room that
-     work asks for. */
-  moho_status (*along)(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner,
-                       const moho_array *x, moho_array *y);
+  /* In place of apply, of what works along an axis: on the middle axis of (outer, A's, inner), y (+)= alpha (I x A x I)
+     x, with the room that work asks for. */
+  moho_status (*along)(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer,
+                       int64_t inner, const moho_array *x, moho_array *y);
   /* NULL, or its derivatives into a list when it is made of nothing else: see ops/terms.h */
   bool (*terms)(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, struct moho_terms *t);
   int (*child)(const moho_op *op, int i, const moho_op **c, moho_dir *dir);   /* 1 while there is an i-th */
-  /* NULL, or what its work is measured in: of an application in all, however it is split. Host kernels tell how far they are (moho_pace). */
+  /* NULL, or what its work is measured in: of an application in all, however it is split. Host kernels tell how far
+     they are (moho_pace). */
   double (*units)(const moho_op *op);
   void (*describe)(const moho_op *op, char *buf, size_t size);   /* NULL, or more words for print      */
   void (*fini)(moho_op *op);                              /* what init made; parameters go by themselves */
@@ -114,7 +119,8 @@ MOHO_API moho_status moho_op_set_numbers(moho_op *op, const char *name, int n, c
 MOHO_API moho_status moho_op_set_array(moho_op *op, const char *name, moho_array *v);
 MOHO_API moho_status moho_op_add_array(moho_op *op, const char *name, moho_array *v);             /* appends       */
 MOHO_API moho_status moho_op_add_op(moho_op *op, const char *name, moho_op *v);                   /* sets, or appends */
-MOHO_API moho_status moho_op_set_func(moho_op *op, const char *name, moho_func f);                /* taken over, also on failure */
+/* taken over, also on failure */
+MOHO_API moho_status moho_op_set_func(moho_op *op, const char *name, moho_func f);
 MOHO_API moho_status moho_op_ready(moho_op *op);
 MOHO_API void moho_op_ref(moho_op *op);
 MOHO_API void moho_op_unref(moho_op *op);
@@ -131,15 +137,16 @@ MOHO_API moho_status moho_op_power(moho_op *a, int p, moho_op **ap);
 MOHO_API moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
                                    const moho_array *x, moho_array *y);
 MOHO_API moho_status moho_op_todense(moho_op *a, moho_array **m);
-MOHO_API moho_status moho_op_illumination(moho_op *a, moho_array **d);          /* diagonal of A.H A, of classes that offer it */
+/* diagonal of A.H A, of classes that offer it */
+MOHO_API moho_status moho_op_illumination(moho_op *a, moho_array **d);
 MOHO_API moho_status moho_op_split(moho_op *a, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
 /* At most how many parts it is split into. */
 MOHO_API moho_status moho_op_pieces(const moho_op *a, int64_t *n);
 MOHO_API moho_status moho_op_look(moho_op *a, const char *what, const char *side, int64_t i, moho_array **out);
 /* The work of an application, in its classes' units; 0: none of them measures its work. */
 MOHO_API double moho_op_units(const moho_op *a);
-/* From now on, after two seconds and a few times a second, `tell` gets what part of `total` units is done, `already` of them before: called by this
-   thread within the application. tell NULL: no more. */
+/* From now on, after two seconds and a few times a second, `tell` gets what part of `total` units is done, `already` of
+   them before: called by this thread within the application. tell NULL: no more. */
 MOHO_API void moho_pace_watch(double total, double already, void (*tell)(void *user, double part), void *user);
 MOHO_API bool moho_pace_watched(void);
 /* |<Au, v> - <u, A'v>| over ||Au|| ||v|| with v = Au/||Au|| + noise, and the same from the other side; the larger. */

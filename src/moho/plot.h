@@ -1,4 +1,5 @@
-/* Pictures of arrays as PNG files, or as pixels. Same input, same bytes: no fonts, no clocks and no settings of the machine enter. */
+/* Pictures of arrays as PNG files, or as pixels. Same input, same bytes: no fonts, no clocks and no settings of the
+   machine enter. */
 #ifndef MOHO_PLOT_H
 #define MOHO_PLOT_H
 

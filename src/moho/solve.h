@@ -111,15 +111,16 @@ MOHO_API moho_status moho_solve(const char *method, moho_op *a, const moho_array
                                 const moho_solve_par *par, moho_solution *s);
 MOHO_API void moho_solution_clear(moho_solution *s);
 
-/* One long application of an operator that is made of parts over its data, or of the adjoint of such a one: Kirchhoff operators, products that begin with
-   one or its lift, stacks. */
+/* One long application of an operator that is made of parts over its data, or of the adjoint of such a one: Kirchhoff
+   operators, products that begin with one or its lift, stacks. */
 typedef struct moho_apply_par {
   int64_t groups;         /* how many parts; 0: by the work                                        */
   double max_bytes;       /* or as few as keep model, data and work area of each within it; 0: none */
   const char *checkpoint; /* a file, or NULL                                                       */
   double every;           /* seconds between; 0: after each part                                   */
   bool resume;            /* goes on from it when it is there                                      */
-  /* A few times a second, after two: parts done, of how many; what part of all work is done, and was when this run began. May be NULL. */
+  /* A few times a second, after two: parts done, of how many; what part of all work is done, and was when this run
+     began. May be NULL. */
   void (*progress)(void *user, int64_t done, int64_t groups, double part, double before);
   void *user;
 } moho_apply_par;
@@ -129,8 +130,10 @@ typedef struct moho_apply_info {
   double seconds;
 } moho_apply_info;
 
-/* y = A x, y with the range's dtype, on its device. Stopped by the flag, or by a failure, the file has what is done (MOHO_ESTOP). */
-MOHO_API moho_status moho_apply(moho_op *a, const moho_array *x, const moho_apply_par *par, moho_array *y, moho_apply_info *info);
+/* y = A x, y with the range's dtype, on its device. Stopped by the flag, or by a failure, the file has what is done
+   (MOHO_ESTOP). */
+MOHO_API moho_status moho_apply(moho_op *a, const moho_array *x, const moho_apply_par *par, moho_array *y,
+                                moho_apply_info *info);
 
 #ifdef __cplusplus
 }

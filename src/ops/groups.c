@@ -1,16 +1,18 @@
-/* Groups one after the other. Lifted ones are taken apart: the lifts at their ends are left to copiers, streams of their own, so that
-   the copy up of group i+1, the kernels of group i and the copy down of group i-1 run beside each other:
+/* Groups one after the other. Lifted ones are taken apart: the lifts at their ends are left to copiers, streams of
+   their own, so that the copy up of group i+1, the kernels of group i and the copy down of group i-1 run beside each
+   other:
 
      up        | x1 | x2 | x3 |    | x4 |
      lane           | K1      | K2      | K3      | K4      |
      down                     | y1 |    | y2 |    | y3 |    | y4 |
 
-   A part that crosses has a slot on the device, one of `lanes`; a slot is filled again when its last reader is done. Kernels of one group after
-   those of another: one group's fill the device. Where operators copy up what they need (tables that are on the host), each slot has a
-   stream and a work area too, and only kernels wait for those before them. What all groups share crosses once: the input before the first, the
-   sum after the last. A sum is made of the groups' results, each by itself, added in their order on the first group's device: so the result has the
-   same bits with any number of lanes and on several devices. What is to be added to goes up as well, where there is room beside the copies down,
-   and the host adds nothing. */
+   A part that crosses has a slot on the device, one of `lanes`; a slot is filled again when its last reader is done.
+   Kernels of one group after those of another: one group's fill the device. Where operators copy up what they need
+   (tables that are on the host), each slot has a stream and a work area too, and only kernels wait for those before
+   them. What all groups share crosses once: the input before the first, the sum after the last. A sum is made of the
+   groups' results, each by itself, added in their order on the first group's device: so the result has the same bits
+   with any number of lanes and on several devices. What is to be added to goes up as well, where there is room beside
+   the copies down, and the host adds nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "ops/groups.h"
@@ -21,12 +23,14 @@ typedef struct device {
   int n;                                /* groups so far                                  */
   size_t in_bytes, out_bytes;           /* of a slot                                      */
   void *in[MOHO_MAXGROUPS], *out[MOHO_MAXGROUPS];
-  void *read[MOHO_MAXGROUPS], *done[MOHO_MAXGROUPS], *left[MOHO_MAXGROUPS];   /* moments: input read, result there, result gone */
+  /* moments: input read, result there, result gone */
+  void *read[MOHO_MAXGROUPS], *done[MOHO_MAXGROUPS], *left[MOHO_MAXGROUPS];
   void *arrived[MOHO_MAXGROUPS];        /* and what comes up                              */
   size_t shared_bytes, part_bytes, work_bytes;
   void *shared, *part[MOHO_MAXGROUPS];  /* the input that all share, a group's share of the sum */
   void *added[MOHO_MAXGROUPS], *part_left;   /* moments: the share is in the sum, has left for another device */
-  bool beside;                          /* each slot has a stream and a work area, since operators copy up what they need */
+  /* each slot has a stream and a work area, since operators copy up what they need */
+  bool beside;
   moho_lane *runner[MOHO_MAXGROUPS];    /* those, or the lane                             */
   void *kernels;                        /* moment: those so far are done                  */
   moho_block area[MOHO_MAXGROUPS];
@@ -68,12 +72,16 @@ moho_status moho_groups_init(moho_groups *g, int n, moho_op *const *op, bool cut
   bool lifted = false, lift = false;
   *g = (moho_groups){ .n = n, .op = op, .cut_dom = cut_dom, .cut_ran = cut_ran, .lanes = lanes ? (int)lanes : 2 };
   if (lanes < 0 || lanes > MOHO_MAXGROUPS)
-    return moho_fail_arg("lanes", "expected 1 to %d groups under way at once, got %lld", MOHO_MAXGROUPS, (long long)lanes);
+    return moho_fail_arg("lanes", "expected 1 to %d groups under way at once, got %lld", MOHO_MAXGROUPS,
+                         (long long)lanes);
   for (int i = 0; i < n && !lift; i++) lift = has_lift(op[i]);
   if (lanes && !lift)
-    return moho_fail_arg("lanes", "none of the operators has a lift, so nothing moves that could run beside their kernels; leave it away, or lift "
-                         "them: T1.H * A * T with lifts T and T1");
-  if (!(g->group = calloc((size_t)(n > 0 ? n : 1), sizeof *g->group))) return moho_fail(MOHO_ENOMEM, "out of memory for an operator");
+    return moho_fail_arg(
+      "lanes",
+      "none of the operators has a lift, so nothing moves that could run beside their kernels; leave it away, or lift "
+      "them: T1.H * A * T with lifts T and T1");
+  if (!(g->group = calloc((size_t)(n > 0 ? n : 1), sizeof *g->group)))
+    return moho_fail(MOHO_ENOMEM, "out of memory for an operator");
   for (int i = 0; i < n; i++) {
     moho_group *p = &g->group[i];
     moho_status st = moho_op_core(op[i], &p->core, &p->dom, &p->ran);
@@ -97,8 +105,14 @@ void moho_groups_fini(moho_groups *g)
   g->run = NULL;
 }
 
-static moho_ctx *in_side(const moho_groups *g, int i, moho_dir dir) { return dir == MOHO_FWD ? g->group[i].dom : g->group[i].ran; }
-static moho_ctx *out_side(const moho_groups *g, int i, moho_dir dir) { return dir == MOHO_FWD ? g->group[i].ran : g->group[i].dom; }
+static moho_ctx *in_side(const moho_groups *g, int i, moho_dir dir)
+{
+  return dir == MOHO_FWD ? g->group[i].dom : g->group[i].ran;
+}
+static moho_ctx *out_side(const moho_groups *g, int i, moho_dir dir)
+{
+  return dir == MOHO_FWD ? g->group[i].ran : g->group[i].dom;
+}
 
 /* Where a group's result is made: beyond its lift, or where the core leaves it. */
 static moho_ctx *result_ctx(const moho_groups *g, int i, moho_dir dir)
@@ -107,8 +121,8 @@ static moho_ctx *result_ctx(const moho_groups *g, int i, moho_dir dir)
   return c ? c : moho_op_side(g->group[i].core, dir, true).ctx;
 }
 
-/* A direction is taken group by group without the copiers when nothing is lifted, or when not all of the results that are summed
-   are made where the group is lifted to. */
+/* A direction is taken group by group without the copiers when nothing is lifted, or when not all of the results that
+   are summed are made where the group is lifted to. */
 static bool plain(const moho_groups *g, moho_dir dir)
 {
   if (!g->group) return true;
@@ -158,7 +172,10 @@ static size_t work_on(const moho_op *a, moho_dir dir, const moho_ctx *c)
 
 static void plan(run *r, const moho_groups *g, moho_dir dir)
 {
-  *r = (run){ .g = g, .dir = dir, .cut_in = dir == MOHO_FWD ? g->cut_dom : g->cut_ran, .cut_out = dir == MOHO_FWD ? g->cut_ran : g->cut_dom };
+  *r = (run){ .g = g,
+              .dir = dir,
+              .cut_in = dir == MOHO_FWD ? g->cut_dom : g->cut_ran,
+              .cut_out = dir == MOHO_FWD ? g->cut_ran : g->cut_dom };
   for (int i = 0; i < g->n; i++) {
     const moho_op *a = g->group[i].core;
     device *d = group_device(r, i);
@@ -230,7 +247,9 @@ static moho_status runner(run *r, device *d, int i)
   d->runner[i] = d->lane;
   if (!d->beside || r->on->index < 0) return MOHO_OK;      /* within a runner there are no more */
   MOHO_TRY(moho_ctx_runner(d->c, i, &d->runner[i]));
-  d->area[i] = (moho_block){ .refs = 1 << 30, .ctx = d->c, .p = moho_lane_take(d->lane, d->work_bytes), .bytes = d->work_bytes, .wrapped = true };
+  d->area[i] = (moho_block){
+    .refs = 1 << 30, .ctx = d->c, .p = moho_lane_take(d->lane, d->work_bytes), .bytes = d->work_bytes, .wrapped = true
+  };
   d->runner[i]->work = &d->area[i];
   d->runner[i]->size = d->work_bytes;
   d->runner[i]->used = 0;
@@ -245,8 +264,8 @@ static moho_status release_runners(run *r)
   return MOHO_OK;
 }
 
-/* Lanes and memory. The copiers start after what is queued on the lane, whose work area they use; a stack within a stack that finds all on the
-   device leaves them alone. */
+/* Lanes and memory. The copiers start after what is queued on the lane, whose work area they use; a stack within a
+   stack that finds all on the device leaves them alone. */
 static moho_status begin(run *r, const moho_array *x, moho_array *y)
 {
   const moho_groups *g = r->g;
@@ -432,7 +451,8 @@ static __attribute__((noinline)) moho_status name(const moho_groups *g, int i, m
   return moho_fail_more(st, "operator %d of %d, %s", i + 1, g->n, line);
 }
 
-/* Whose failure it was; how much of it is known elsewhere, of a function of the user's or an interrupt, stays as it is. */
+/* Whose failure it was; how much of it is known elsewhere, of a function of the user's or an interrupt, stays as it
+   is. */
 static moho_status named(const moho_groups *g, int i, moho_status st)
 {
   return !st || st == MOHO_ECALLBACK || st == MOHO_ESTOP || g->n == 1 ? st : name(g, i, st);
@@ -442,11 +462,13 @@ typedef struct place { bool cut_in, cut_out; int64_t in, out; } place;
 
 static place start_of(const moho_groups *g, moho_dir dir)
 {
-  return (place){ .cut_in = dir == MOHO_FWD ? g->cut_dom : g->cut_ran, .cut_out = dir == MOHO_FWD ? g->cut_ran : g->cut_dom };
+  return (place){ .cut_in = dir == MOHO_FWD ? g->cut_dom : g->cut_ran,
+                  .cut_out = dir == MOHO_FWD ? g->cut_ran : g->cut_dom };
 }
 
 /* What of x and y is the group's, and on to the next. */
-static void parts(const moho_op *a, moho_dir dir, place *at, const moho_array *x, const moho_array *y, moho_array *in, moho_array *out)
+static void parts(const moho_op *a, moho_dir dir, place *at, const moho_array *x, const moho_array *y, moho_array *in,
+                  moho_array *out)
 {
   const moho_shape *si = moho_op_side(a, dir, false).shape, *so = moho_op_side(a, dir, true).shape;
   moho_array_part(x, at->in, si, in);
@@ -472,7 +494,8 @@ static __attribute__((noinline)) moho_status abandon(run *r, moho_status st, moh
   return moho_fail(st, "%s", why);
 }
 
-/* Copies down are queued a group later than their kernels, so that where the host takes part in a copy the next group is on its way. */
+/* Copies down are queued a group later than their kernels, so that where the host takes part in a copy the next group
+   is on its way. */
 static __attribute__((noinline)) moho_status lifted(run *r, const moho_array *x, moho_array *y)
 {
   const moho_groups *g = r->g;
@@ -496,7 +519,8 @@ static __attribute__((noinline)) moho_status lifted(run *r, const moho_array *x,
   return st ? abandon(r, st, y) : finish(r, st, y);
 }
 
-moho_status moho_groups_apply(const moho_groups *g, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+moho_status moho_groups_apply(const moho_groups *g, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y)
 {
   place at = start_of(g, dir);
   if (!plain(g, dir)) {

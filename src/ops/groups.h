@@ -1,5 +1,5 @@
-/* Operators that are applied one after the other, each to a part of the model or the data or to the whole: what stacks and sums share. Lifted
-   ones have several groups under way: see groups.c. */
+/* Operators that are applied one after the other, each to a part of the model or the data or to the whole: what stacks
+   and sums share. Lifted ones have several groups under way: see groups.c. */
 #ifndef MOHO_OPS_GROUPS_H
 #define MOHO_OPS_GROUPS_H
 #include "core/op_impl.h"
@@ -21,6 +21,7 @@ typedef struct moho_groups {
 moho_status moho_groups_init(moho_groups *g, int n, moho_op *const *op, bool cut_dom, bool cut_ran, int64_t lanes);
 void moho_groups_fini(moho_groups *g);
 void moho_groups_work(const moho_groups *g, moho_dir dir, moho_work *w);
-moho_status moho_groups_apply(const moho_groups *g, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y);
+moho_status moho_groups_apply(const moho_groups *g, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y);
 
 #endif

@@ -23,7 +23,8 @@ static void angles(const kirchhoff *k, const double *t, double *a)
 }
 
 /* The kernels' doubles, as an array of the model's shape on the host. */
-static moho_status ask(const kirchhoff *k, moho_lane *on, moho_kirchhoff_look what, int side, int64_t i, moho_array **host)
+static moho_status ask(const kirchhoff *k, moho_lane *on, moho_kirchhoff_look what, int side, int64_t i,
+                       moho_array **host)
 {
   moho_array *m;
   moho_ctx *cpu;

@@ -1,5 +1,5 @@
-/* Coarse tables of the Kirchhoff operator, as all devices' kernels take them: of a side at a node its time over straight
-   distance, and the numbers of its legs without the amplitude of straight distances. */
+/* Coarse tables of the Kirchhoff operator, as all devices' kernels take them: of a side at a node its time over
+   straight distance, and the numbers of its legs without the amplitude of straight distances. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include "kirchhoff_weights.h"
@@ -48,7 +48,9 @@ moho_status moho_kirchhoff_node_tables(const moho_kirchhoff_desc *d, const kirch
   const int parts = kir_parts(d->dynamic, d->three, d->angle.on);
   double steps[KIR_STEPS];
   void *to = malloc((size_t)((1 + parts) * one) * moho_dtype_size(d->type));
-  if (!to) return moho_fail(MOHO_ENOMEM, "out of memory for coarse tables of %" PRId64 " positions at %" PRId64 " nodes", sides, g->size);
+  if (!to)
+    return moho_fail(MOHO_ENOMEM, "out of memory for coarse tables of %" PRId64 " positions at %" PRId64 " nodes",
+                     sides, g->size);
   kir_steps(steps);
 #pragma omp parallel for schedule(static)
   for (int64_t side = 0; side < sides; side++)

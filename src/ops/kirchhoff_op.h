@@ -61,7 +61,8 @@ void moho_kirchhoff_job(const kirchhoff *k, const kirchhoff_making *m, moho_eiko
 typedef struct kirchhoff_at_nodes { double *time, *slope[3], *amp; } kirchhoff_at_nodes;
 /* ops/kirchhoff_nodes.c: what d.nodes.tables is, to be freed. */
 moho_status moho_kirchhoff_node_tables(const moho_kirchhoff_desc *d, const kirchhoff_at_nodes *v, void **tables);
-/* ops/kirchhoff_tables.c: full, coarse or none; the times at coarse nodes; what they are off by once the plan is made. */
+/* ops/kirchhoff_tables.c: full, coarse or none; the times at coarse nodes; what they are off by once the plan is
+   made. */
 moho_status moho_kirchhoff_read_tables(const kirchhoff *k, kirchhoff_making *m);
 moho_status moho_kirchhoff_coarse(kirchhoff *k, kirchhoff_making *m);
 moho_status moho_kirchhoff_measure(kirchhoff *k, const kirchhoff_making *m, moho_lane *on);

@@ -47,7 +47,8 @@ static moho_status share(const kirchhoff *k, kirchhoff *p)
   p->nt = k->nt, p->ni = k->ni, p->nsrc = k->nsrc, p->nrec = k->nrec;
   p->keep = k->keep, p->kind = k->kind, p->table_off[0] = k->table_off[0], p->table_off[1] = k->table_off[1];
   p->h[0] = k->h[0], p->h[1] = k->h[1], p->h[2] = k->h[2];
-  if (k->aperture_taper && !(p->aperture_taper = strdup(k->aperture_taper))) return moho_fail(MOHO_ENOMEM, "out of memory");
+  if (k->aperture_taper && !(p->aperture_taper = strdup(k->aperture_taper)))
+    return moho_fail(MOHO_ENOMEM, "out of memory");
   return MOHO_OK;
 }
 

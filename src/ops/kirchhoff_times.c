@@ -98,8 +98,13 @@ static moho_status as_table(const moho_array *time, int64_t n, int64_t ni, moho_
 void moho_kirchhoff_job(const kirchhoff *k, const kirchhoff_making *m, moho_eikonal_job *job)
 {
   const moho_kirchhoff_desc *d = &m->d;
-  *job = (moho_eikonal_job){.ctx = k->op.dom_ctx, .g = {.nd = k->y ? 3 : 2}, .vel = moho_array_data(m->vel), .nvel = moho_array_size(m->vel),
-                            .type = MOHO_F64, .tol = MOHO_EIKONAL_TOL, .niter = MOHO_EIKONAL_NITER};
+  *job = (moho_eikonal_job){ .ctx = k->op.dom_ctx,
+                             .g = { .nd = k->y ? 3 : 2 },
+                             .vel = moho_array_data(m->vel),
+                             .nvel = moho_array_size(m->vel),
+                             .type = MOHO_F64,
+                             .tol = MOHO_EIKONAL_TOL,
+                             .niter = MOHO_EIKONAL_NITER };
   memcpy(job->g.n, d->n, sizeof d->n), memcpy(job->g.o, d->o, sizeof d->o), memcpy(job->g.d, d->d, sizeof d->d);
 }
 

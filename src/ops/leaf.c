@@ -18,7 +18,8 @@ moho_status moho_leaf_shape(const moho_op *op, const char *arg, const moho_shape
   return moho_fail_arg(arg, "%s", why);
 }
 
-moho_status moho_leaf_axis_of(const char *arg, int64_t axis, const moho_shape *s, int *at, int64_t *outer, int64_t *inner)
+moho_status moho_leaf_axis_of(const char *arg, int64_t axis, const moho_shape *s, int *at, int64_t *outer,
+                              int64_t *inner)
 {
   char text[160];
   int64_t i = axis < 0 ? axis + s->n : axis - 1;
@@ -65,14 +66,16 @@ moho_status moho_leaf_zero(moho_lane *on, moho_array *y)
   return y->ctx->be->k->vec->fill(on, &nd, (moho_scalar){ 0, 0 });
 }
 
-/* A block may be longer than its array, and then others may see what follows: only of a block that is full the end goes along. */
+/* A block may be longer than its array, and then others may see what follows: only of a block that is full the end goes
+   along. */
 moho_status moho_leaf_blank(moho_lane *on, moho_array *y)
 {
   enum { PAGES = 2 << 20 };
   const moho_block *b = y->block;
   const moho_backend *be = y->ctx->be;
   size_t bytes = (size_t)moho_array_size(y) * moho_dtype_size(y->type), whole = bytes / PAGES * PAGES;
-  if (!be->blank || b->wrapped || b->pinned || y->offset != 0 || whole == 0 || !moho_array_contiguous(y)) return moho_leaf_zero(on, y);
+  if (!be->blank || b->wrapped || b->pinned || y->offset != 0 || whole == 0 || !moho_array_contiguous(y))
+    return moho_leaf_zero(on, y);
   if (bytes + MOHO_ALIGN > b->bytes) return be->blank(y->ctx->dev, on->stream, b->p, b->bytes);
   MOHO_TRY(be->blank(y->ctx->dev, on->stream, b->p, whole));
   return bytes > whole ? be->zero(y->ctx->dev, on->stream, (char *)b->p + whole, bytes - whole) : MOHO_OK;

@@ -10,7 +10,8 @@ moho_status moho_leaf_shape(const moho_op *op, const char *arg, const moho_shape
 /* `axis`, 1 .. n or -n .. -1 from the end, as 0 .. n-1 of s; with the products of the sizes before and behind it. */
 moho_status moho_leaf_axis(int64_t axis, const moho_shape *s, int *at, int64_t *outer, int64_t *inner);
 /* The same for an argument of another name. */
-moho_status moho_leaf_axis_of(const char *arg, int64_t axis, const moho_shape *s, int *at, int64_t *outer, int64_t *inner);
+moho_status moho_leaf_axis_of(const char *arg, int64_t axis, const moho_shape *s, int *at, int64_t *outer,
+                              int64_t *inner);
 /* EINVAL for a complex array argument of a real operator. */
 moho_status moho_leaf_real(const moho_op *op, const char *arg, const moho_array *a);
 /* A copy of an array argument on the operator's context, in its dtype. */

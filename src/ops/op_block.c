@@ -1,5 +1,6 @@
-/* Operators stacked: vstack (one model, data below each other), hstack (models side by side, data added), blockdiag (each its own).
-   One body: what a class shares between its children is applied or added into, the rest is cut into consecutive parts. */
+/* Operators stacked: vstack (one model, data below each other), hstack (models side by side, data added), blockdiag
+   (each its own). One body: what a class shares between its children is applied or added into, the rest is cut into
+   consecutive parts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static moho_status agree(const block *b, int i, bool dom)
   if (moho_shape_size(sa) == moho_shape_size(sc)) return MOHO_OK;
   moho_op_line(a, la, sizeof la);
   moho_op_line(c, lc, sizeof lc);
-  return moho_fail(MOHO_ESHAPE, "operators 1 and %d have different %s: %s and %s", i + 1, dom ? "dims" : "dimsd", la, lc);
+  return moho_fail(MOHO_ESHAPE, "operators 1 and %d have different %s: %s and %s", i + 1, dom ? "dims" : "dimsd", la,
+                   lc);
 }
 
 static moho_status block_init(moho_op *op)
@@ -47,7 +49,8 @@ static moho_status block_init(moho_op *op)
   for (int i = 0; i < b->ops.n; i++) if (!b->ops.v[i]->any_type) { a = b->ops.v[i]; break; }
   for (int i = 0; i < b->ops.n; i++) {
     const moho_op *c = b->ops.v[i];
-    if (c->dom_ctx != a->dom_ctx || c->ran_ctx != a->ran_ctx || (!c->any_type && (c->dom_type != a->dom_type || c->ran_type != a->ran_type))) {
+    if (c->dom_ctx != a->dom_ctx || c->ran_ctx != a->ran_ctx ||
+        (!c->any_type && (c->dom_type != a->dom_type || c->ran_type != a->ran_type))) {
       moho_op_line(a, la, sizeof la);
       moho_op_line(c, lc, sizeof lc);
       return moho_fail(MOHO_ESHAPE, "operators of one device and dtype are stacked; got %s and %s", la, lc);
@@ -71,9 +74,13 @@ static moho_status block_init(moho_op *op)
   return moho_groups_init(&b->groups, b->ops.n, b->ops.v, b->cut_dom, b->cut_ran, b->lanes);
 }
 
-static void block_work(const moho_op *op, moho_dir dir, moho_work *w) { moho_groups_work(&((const block *)op)->groups, dir, w); }
+static void block_work(const moho_op *op, moho_dir dir, moho_work *w)
+{
+  moho_groups_work(&((const block *)op)->groups, dir, w);
+}
 
-static moho_status block_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+static moho_status block_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                               const moho_array *x, moho_array *y)
 {
   bool done;
   MOHO_TRY(moho_terms_apply(op, on, dir, alpha, add, x, y, &done));
@@ -106,13 +113,21 @@ static void block_describe(const moho_op *op, char *buf, size_t size)
 {
   const block *b = (const block *)op;
   size_t n = (size_t)snprintf(buf, size, "%d operators", b->ops.n);
-  if (b->groups.group && n < size) snprintf(buf + n, size - n, ", %d lane%s", b->groups.lanes, b->groups.lanes == 1 ? "" : "s");
+  if (b->groups.group && n < size)
+    snprintf(buf + n, size - n, ", %d lane%s", b->groups.lanes, b->groups.lanes == 1 ? "" : "s");
 }
 
 static const moho_param params[] = {
-  { .name = "ops", .type = MOHO_P_OPS, .at = offsetof(block, ops), .need = true, .help = "the operators, of one dtype, from and to one device: moho.vstack{A, B, ...}" },
-  { .name = "lanes", .type = MOHO_P_INT, .at = offsetof(block, lanes),
-    .help = "how many lifted operators T1.H * A * T are under way at once, each with memory of its own for what crosses: copies up and down run "
+  { .name = "ops",
+    .type = MOHO_P_OPS,
+    .at = offsetof(block, ops),
+    .need = true,
+    .help = "the operators, of one dtype, from and to one device: moho.vstack{A, B, ...}" },
+  { .name = "lanes",
+    .type = MOHO_P_INT,
+    .at = offsetof(block, lanes),
+    .help = "how many lifted operators T1.H * A * T are under way at once, each with memory of its own for what "
+            "crosses: copies up and down run "
             "beside the kernels of others. The result has the same bits with any; absent: 2 where there are lifts" },
   { 0 },
 };
@@ -123,9 +138,14 @@ static const moho_param params[] = {
     .apply = block_apply, .terms = block_terms, .child = block_child, .describe = block_describe, .fini = block_fini,                                                                \
   }
 
-BLOCK(vstack, "VStack", "Operators below each other: one model, the data of each after those of the one before. dimsd is joined along the first axis "
-                        "where the others agree, else flat. y = (A1 x, A2 x, ...), each in its own units. After PyLops' VStack.");
-BLOCK(hstack, "HStack", "Operators side by side: a model part for each, their data added. dims is joined along the first axis where the others agree, "
-                        "else flat. y = A1 x1 + A2 x2 + ..., the data in one unit. After PyLops' HStack.");
-BLOCK(blockdiag, "BlockDiag", "Operators on the diagonal: each its own model part and its own data, joined as in hstack and vstack: dims "
-                              "and dimsd. y = (A1 x1, A2 x2, ...), each in its own units. After PyLops' BlockDiag.");
+BLOCK(vstack, "VStack",
+      "Operators below each other: one model, the data of each after those of the one before. dimsd is joined along "
+      "the first axis "
+      "where the others agree, else flat. y = (A1 x, A2 x, ...), each in its own units. After PyLops' VStack.");
+BLOCK(hstack, "HStack",
+      "Operators side by side: a model part for each, their data added. dims is joined along the first axis where the "
+      "others agree, "
+      "else flat. y = A1 x1 + A2 x2 + ..., the data in one unit. After PyLops' HStack.");
+BLOCK(blockdiag, "BlockDiag",
+      "Operators on the diagonal: each its own model part and its own data, joined as in hstack and vstack: dims "
+      "and dimsd. y = (A1 x1, A2 x2, ...), each in its own units. After PyLops' BlockDiag.");

@@ -41,8 +41,8 @@ static moho_status causal_integration_along(moho_op *op, moho_lane *on, moho_dir
 {
   const causal_integration *a = (const causal_integration *)op;
   moho_scalar h = { alpha.re * a->sampling, alpha.im * a->sampling };
-  return op->dom_ctx->be->k->axis->scan(on, op->dom_type, &a->scan[dir], h, add, outer * a->outer, op->dom.d[a->at], a->inner * inner,
-                                        moho_array_data(x), moho_array_data(y));
+  return op->dom_ctx->be->k->axis->scan(on, op->dom_type, &a->scan[dir], h, add, outer * a->outer, op->dom.d[a->at],
+                                        a->inner * inner, moho_array_data(x), moho_array_data(y));
 }
 
 static void causal_integration_describe(const moho_op *op, char *buf, size_t size)

@@ -1,5 +1,5 @@
-/* A product of operators: a flat list of (operator, direction), leftmost first, and a factor. (A*B)*C and A*(B*C) are the same
-   object; the adjoint reverses and flips. Intermediates alternate between two areas a context. */
+/* A product of operators: a flat list of (operator, direction), leftmost first, and a factor. (A*B)*C and A*(B*C) are
+   the same object; the adjoint reverses and flips. Intermediates alternate between two areas a context. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "core/op_impl.h"
@@ -15,7 +15,10 @@ typedef struct chain {
 static const chain *as_chain(const moho_op *a) { return a->cls == &moho_op_chain_class ? (const chain *)a : NULL; }
 static bool is_one(moho_scalar s) { return s.re == 1 && s.im == 0; }
 static moho_dir flip(moho_dir d) { return d == MOHO_FWD ? MOHO_ADJ : MOHO_FWD; }
-static moho_scalar times(moho_scalar a, moho_scalar b) { return (moho_scalar){ a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re }; }
+static moho_scalar times(moho_scalar a, moho_scalar b)
+{
+  return (moho_scalar){ a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re };
+}
 
 bool moho_op_is_adjoint(const moho_op *a, const moho_op **only, moho_dir *dir)
 {
@@ -49,7 +52,8 @@ moho_ctx *moho_op_far_side(const moho_op *a, moho_dir dir, bool out)
   moho_dir d;
   if (c) return (part = end_term(c, &dir, out)) ? moho_op_far_side(part, dir, out) : NULL;
   if (a->cls == &moho_op_lift_class) return moves(a) ? moho_op_side(a, dir, !out).ctx : NULL;
-  if (a->cls != &moho_op_plus_class && a->cls != &moho_op_vstack_class && a->cls != &moho_op_hstack_class && a->cls != &moho_op_blockdiag_class)
+  if (a->cls != &moho_op_plus_class && a->cls != &moho_op_vstack_class && a->cls != &moho_op_hstack_class &&
+      a->cls != &moho_op_blockdiag_class)
     return NULL;
   for (int i = 0; a->cls->child(a, i, &part, &d); i++) {
     moho_ctx *one = moho_op_far_side(part, dir == MOHO_FWD ? d : flip(d), out);
@@ -64,7 +68,8 @@ moho_ctx *moho_op_far_side(const moho_op *a, moho_dir dir, bool out)
 enum { MAXTERM = 256 };
 typedef struct plan { int n; moho_term term[MAXTERM]; } plan;   /* in order of application */
 
-/* Lifts to where the data are already move nothing: they are left out. So are two within the chain that move there and back. */
+/* Lifts to where the data are already move nothing: they are left out. So are two within the chain that move there and
+   back. */
 static void make_plan(const chain *c, moho_dir dir, plan *p)
 {
   p->n = 0;
@@ -73,7 +78,9 @@ static void make_plan(const chain *c, moho_dir dir, plan *p)
     if (dir == MOHO_ADJ) t.dir = flip(t.dir);
     if (t.op->cls == &moho_op_lift_class && t.op->dom_ctx == t.op->ran_ctx) continue;
     const moho_term *last = p->n > 1 && i < c->n - 1 ? &p->term[p->n - 1] : NULL;
-    if (last && moves(t.op) && moves(last->op) && moho_op_side(t.op, t.dir, true).ctx == moho_op_side(last->op, last->dir, false).ctx) p->n--;
+    if (last && moves(t.op) && moves(last->op) &&
+        moho_op_side(t.op, t.dir, true).ctx == moho_op_side(last->op, last->dir, false).ctx)
+      p->n--;
     else p->term[p->n++] = t;
   }
 }
@@ -94,7 +101,8 @@ static void make_areas(const chain *c, moho_dir dir, const plan *p, areas *a)
   memset(a, 0, sizeof *a);
   for (int i = 0; i + 1 < p->n; i++) {
     moho_side s = moho_op_side(p->term[i].op, p->term[i].dir, true);
-    size_t size = p->term[i].op->any_type ? 16 : moho_dtype_size(s.type), bytes = (size_t)moho_shape_size(s.shape) * size;
+    size_t size = p->term[i].op->any_type ? 16 : moho_dtype_size(s.type),
+           bytes = (size_t)moho_shape_size(s.shape) * size;
     int k = area_of(a, s.ctx);
     if (a->at[k].bytes[i % 2] < bytes) a->at[k].bytes[i % 2] = bytes;
   }
@@ -108,7 +116,9 @@ static void chain_work(const moho_op *op, moho_dir dir, moho_work *w)
   moho_work kids = { 0 };
   make_plan(c, dir, &p);
   make_areas(c, dir, &p, &a);
-  for (int i = 0; i < a.n; i++) for (int k = 0; k < 2; k++) if (a.at[i].bytes[k]) moho_work_add(w, a.at[i].c, a.at[i].bytes[k]);
+  for (int i = 0; i < a.n; i++)
+    for (int k = 0; k < 2; k++)
+      if (a.at[i].bytes[k]) moho_work_add(w, a.at[i].c, a.at[i].bytes[k]);
   for (int i = 0; i < p.n; i++) {
     moho_work one = { 0 };
     moho_op_work(p.term[i].op, p.term[i].dir, &one);
@@ -117,7 +127,8 @@ static void chain_work(const moho_op *op, moho_dir dir, moho_work *w)
   moho_work_sum(w, &kids);
 }
 
-static moho_status chain_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+static moho_status chain_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                               const moho_array *x, moho_array *y)
 {
   const chain *c = (const chain *)op;
   plan p;
@@ -139,7 +150,8 @@ static moho_status chain_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sc
   /* the lift that comes first has nothing to move when x is on its far side, the last one when y is */
   bool many = p.n > 1;
   int first = many && moves(p.term[0].op) && x->ctx == moho_op_side(p.term[0].op, p.term[0].dir, true).ctx;
-  int end = p.n - (many && moves(p.term[p.n - 1].op) && y->ctx == moho_op_side(p.term[p.n - 1].op, p.term[p.n - 1].dir, false).ctx);
+  int end = p.n - (many && moves(p.term[p.n - 1].op) &&
+                   y->ctx == moho_op_side(p.term[p.n - 1].op, p.term[p.n - 1].dir, false).ctx);
   if (first == end) st = moho_vec_axpby(on, alpha, x, (moho_scalar){ add, 0 }, y);
   for (int i = first; i < end && !st; i++) {
     moho_term *t = &p.term[i];
@@ -160,7 +172,8 @@ static bool chain_terms(const moho_op *op, moho_dir dir, double factor, int64_t 
 {
   const chain *c = (const chain *)op;
   if (c->n != 1 || c->scale.im != 0) return false;
-  return moho_terms_of(c->term[0].op, dir == MOHO_FWD ? c->term[0].dir : flip(c->term[0].dir), factor * c->scale.re, from, to, t);
+  return moho_terms_of(c->term[0].op, dir == MOHO_FWD ? c->term[0].dir : flip(c->term[0].dir), factor * c->scale.re,
+                       from, to, t);
 }
 
 static int chain_child(const moho_op *op, int i, const moho_op **child, moho_dir *dir)
@@ -212,7 +225,8 @@ static void append(chain *c, moho_op *a, moho_dir dir, bool whole)
   }
 }
 
-/* A lift without a dtype of its own takes its neighbour's, so the type of an end is that of the nearest term that has one. */
+/* A lift without a dtype of its own takes its neighbour's, so the type of an end is that of the nearest term that has
+   one. */
 static void set_ends(chain *c)
 {
   moho_op *op = &c->op;
@@ -257,7 +271,8 @@ static moho_op *simplest(chain *c)
   return only;
 }
 
-/* The end of a chain from term `i` on: how many lifts there are none of the rest's business, and where the one that moves leads. */
+/* The end of a chain from term `i` on: how many lifts there are none of the rest's business, and where the one that
+   moves leads. */
 static int end_lifts(const chain *c, bool right, moho_ctx **far)
 {
   int n = 0;
@@ -303,17 +318,18 @@ moho_status moho_op_mul(moho_op *a, moho_op *b, moho_op **ab)
   moho_op_line(a, la, sizeof la);
   moho_op_line(b, lb, sizeof lb);
   if (a->dom_ctx != b->ran_ctx)
-    return moho_fail(MOHO_ESHAPE, "A is %s and takes data on %s; B is %s and gives data on %s; put a lift between them", la, moho_ctx_name(a->dom_ctx), lb,
-                     moho_ctx_name(b->ran_ctx));
+    return moho_fail(MOHO_ESHAPE, "A is %s and takes data on %s; B is %s and gives data on %s; put a lift between them",
+                     la, moho_ctx_name(a->dom_ctx), lb, moho_ctx_name(b->ran_ctx));
   if (a->dom_type != b->ran_type && !a->any_type && !b->any_type)
-    return moho_fail(MOHO_ESHAPE, "A is %s and takes %s; B is %s and gives %s; make both with one dtype", la, moho_dtype_name(a->dom_type), lb,
-                     moho_dtype_name(b->ran_type));
+    return moho_fail(MOHO_ESHAPE, "A is %s and takes %s; B is %s and gives %s; make both with one dtype", la,
+                     moho_dtype_name(a->dom_type), lb, moho_dtype_name(b->ran_type));
   if (moho_shape_size(&a->dom) != moho_shape_size(&b->ran))
-    return moho_fail(MOHO_ESHAPE, "A is %s and takes %s; B is %s and gives %s", la, moho_shape_text(&a->dom, want, sizeof want), lb,
-                     moho_shape_text(&b->ran, got, sizeof got));
+    return moho_fail(MOHO_ESHAPE, "A is %s and takes %s; B is %s and gives %s", la,
+                     moho_shape_text(&a->dom, want, sizeof want), lb, moho_shape_text(&b->ran, got, sizeof got));
   /* a factor may pass to the left of operators that are linear over it */
   bool whole = as_chain(b) && moho_op_factor(b).im != 0 && a->real_linear;
-  MOHO_TRY(new_chain(length(a) + (whole ? 1 : length(b)), whole ? moho_op_factor(a) : times(moho_op_factor(a), moho_op_factor(b)), &c));
+  MOHO_TRY(new_chain(length(a) + (whole ? 1 : length(b)),
+                     whole ? moho_op_factor(a) : times(moho_op_factor(a), moho_op_factor(b)), &c));
   append(c, a, MOHO_FWD, false);
   append(c, b, MOHO_FWD, whole);
   *ab = simplest(c);
@@ -324,7 +340,8 @@ moho_status moho_op_scale(moho_op *a, moho_scalar s, moho_op **sa)
 {
   chain *c;
   if (s.im != 0 && !moho_dtype_complex(a->ran_type) && !a->any_type)
-    return moho_fail(MOHO_EINVAL, "a complex factor for an operator of %s; make it with dtype c64 or c128", moho_dtype_name(a->ran_type));
+    return moho_fail(MOHO_EINVAL, "a complex factor for an operator of %s; make it with dtype c64 or c128",
+                     moho_dtype_name(a->ran_type));
   MOHO_TRY(new_chain(length(a), times(s, moho_op_factor(a)), &c));
   append(c, a, MOHO_FWD, false);
   *sa = simplest(c);
@@ -336,7 +353,8 @@ moho_status moho_op_adjoint(moho_op *a, moho_op **h)
 {
   chain *c;
   moho_scalar s = moho_op_factor(a);
-  /* s (A B) has the adjoint (A B)' conj(s): the factor stays outside, which a real-linear chain allows for real factors only */
+  /* s (A B) has the adjoint (A B)' conj(s): the factor stays outside, which a real-linear chain allows for real factors
+     only */
   bool whole = as_chain(a) && s.im != 0 && a->real_linear;
   MOHO_TRY(new_chain(whole ? 1 : length(a), whole ? MOHO_ONE : (moho_scalar){ s.re, -s.im }, &c));
   append(c, a, MOHO_ADJ, whole);
@@ -355,7 +373,8 @@ moho_status moho_op_power(moho_op *a, int p, moho_op **ap)
   moho_scalar s = MOHO_ONE;
   for (int i = 0; i < p; i++) s = times(s, moho_op_factor(a));
   bool whole = as_chain(a) && moho_op_factor(a).im != 0 && a->real_linear;
-  if ((double)p * length(a) > MAXTERM) return moho_fail(MOHO_EINVAL, "power %d: a chain holds at most %d operators", p, MAXTERM);
+  if ((double)p * length(a) > MAXTERM)
+    return moho_fail(MOHO_EINVAL, "power %d: a chain holds at most %d operators", p, MAXTERM);
   MOHO_TRY(new_chain(p * length(a), whole ? MOHO_ONE : s, &c));
   for (int i = 0; i < p; i++) append(c, a, MOHO_FWD, whole);
   *ap = simplest(c);
@@ -376,7 +395,9 @@ static moho_status no_parts(const moho_op *op)
 {
   char line[512];
   moho_op_line(op, line, sizeof line);
-  return moho_fail(MOHO_EINVAL, "%s cannot be split; it is Kirchhoff operators that can, and products that begin with one or its lift", line);
+  return moho_fail(
+    MOHO_EINVAL, "%s cannot be split; it is Kirchhoff operators that can, and products that begin with one or its lift",
+    line);
 }
 
 static moho_status chain_pieces(const moho_op *op, int64_t *n)

@@ -1,4 +1,5 @@
-/* conj(A): x -> conj(A conj(x)). The transpose is the conjugate of the adjoint; for real operators both are A' itself. */
+/* conj(A): x -> conj(A conj(x)). The transpose is the conjugate of the adjoint; for real operators both are A'
+   itself. */
 #include "core/op_impl.h"
 
 typedef struct conj_op { moho_op op; moho_op *a; } conj_op;
@@ -17,15 +18,18 @@ static void conj_work(const moho_op *op, moho_dir dir, moho_work *w)
   moho_op_work(a, dir, w);
 }
 
-static moho_status over(moho_lane *on, const moho_array *like, moho_array *v, moho_block *b, moho_lane **lane, size_t *mark)
+static moho_status over(moho_lane *on, const moho_array *like, moho_array *v, moho_block *b, moho_lane **lane,
+                        size_t *mark)
 {
   MOHO_TRY(moho_lane_peer(on, like->ctx, lane));
   *mark = moho_lane_mark(*lane);
-  moho_array_over(*lane, like->type, &like->shape, moho_lane_take(*lane, (size_t)moho_array_size(like) * moho_dtype_size(like->type)), v, b);
+  moho_array_over(*lane, like->type, &like->shape,
+                  moho_lane_take(*lane, (size_t)moho_array_size(like) * moho_dtype_size(like->type)), v, b);
   return MOHO_OK;
 }
 
-static moho_status conj_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+static moho_status conj_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y)
 {
   moho_op *a = ((conj_op *)op)->a;
   moho_array xc, yc;
@@ -54,8 +58,14 @@ static int conj_child(const moho_op *op, int i, const moho_op **child, moho_dir 
 static void conj_fini(moho_op *op) { moho_op_unref(((conj_op *)op)->a); }
 
 const moho_opclass moho_op_conjugate_class = {
-  .name = "conjugate", .title = "conjugate", .help = "The elementwise conjugate of an operator, made by A.T of a complex one.", .size = sizeof(conj_op),
-  .work = conj_work, .apply = conj_apply, .child = conj_child, .fini = conj_fini,
+  .name = "conjugate",
+  .title = "conjugate",
+  .help = "The elementwise conjugate of an operator, made by A.T of a complex one.",
+  .size = sizeof(conj_op),
+  .work = conj_work,
+  .apply = conj_apply,
+  .child = conj_child,
+  .fini = conj_fini,
 };
 
 moho_status moho_op_transpose(moho_op *a, moho_op **t)

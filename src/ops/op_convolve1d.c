@@ -76,8 +76,8 @@ static moho_status convolve1d_along(moho_op *op, moho_lane *on, moho_dir dir, mo
   const convolve1d *a = (const convolve1d *)op;
   int64_t ld = op->dom.d[a->at] * a->inner * inner;
   void *work = moho_lane_take(on, scratch(op));
-  return op->dom_ctx->be->k->fft->conv_apply(a->plan, on, dir, alpha, add, outer * a->outer, a->inner * inner, moho_array_data(x), ld,
-                                             moho_array_data(y), ld, work);
+  return op->dom_ctx->be->k->fft->conv_apply(a->plan, on, dir, alpha, add, outer * a->outer, a->inner * inner,
+                                             moho_array_data(x), ld, moho_array_data(y), ld, work);
 }
 
 static void convolve1d_describe(const moho_op *op, char *buf, size_t size)

@@ -62,8 +62,8 @@ static moho_status diagonal_along(moho_op *op, moho_lane *on, moho_dir dir, moho
                                   int64_t outer, int64_t inner, const moho_array *x, moho_array *y)
 {
   const diagonal *a = (const diagonal *)op;
-  return op->dom_ctx->be->k->dense->diag(on, op->dom_type, dir, outer * a->outer, a->n, a->inner * inner, alpha, moho_array_data(a->d),
-                                         moho_array_data(x), add, moho_array_data(y));
+  return op->dom_ctx->be->k->dense->diag(on, op->dom_type, dir, outer * a->outer, a->n, a->inner * inner, alpha,
+                                         moho_array_data(a->d), moho_array_data(x), add, moho_array_data(y));
 }
 
 static void diagonal_describe(const moho_op *op, char *buf, size_t size)

@@ -155,8 +155,8 @@ static moho_status fft_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scal
   return k->fft_apply(a->plan, on, dir, alpha, add, moho_array_data(x), moho_array_data(y), work);
 }
 
-moho_status moho_fft_filter(const moho_op *fft, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_filter *f,
-                            const moho_array *x, moho_array *y, bool *done)
+moho_status moho_fft_filter(const moho_op *fft, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                            const moho_filter *f, const moho_array *x, moho_array *y, bool *done)
 {
   const struct moho_fft_kernels *k = fft->dom_ctx->be->k->fft;
   moho_fft *plan = ((const fft_op *)fft)->plan;
@@ -164,8 +164,8 @@ moho_status moho_fft_filter(const moho_op *fft, moho_lane *on, moho_dir dir, moh
   if (!k->fft_filter || moho_array_size(x) == 0) return MOHO_OK;
   size_t mark = moho_lane_mark(on);
   void *work = moho_lane_take(on, k->fft_work(plan));
-  moho_status st = k->fft_filter(plan, on, dir, alpha, add, moho_array_data(f->h), f->outer, f->n, f->inner, moho_array_data(x),
-                                 moho_array_data(y), work, done);
+  moho_status st = k->fft_filter(plan, on, dir, alpha, add, moho_array_data(f->h), f->outer, f->n, f->inner,
+                                 moho_array_data(x), moho_array_data(y), work, done);
   moho_lane_reset(on, mark);
   return st;
 }

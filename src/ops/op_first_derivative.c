@@ -30,7 +30,8 @@ static moho_status first_derivative_along(moho_op *op, moho_lane *on, moho_dir d
   return moho_deriv_along(&((const first_derivative *)op)->d, on, dir, alpha, add, outer, inner, x, y);
 }
 
-static bool first_derivative_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
+static bool first_derivative_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to,
+                                   moho_terms *t)
 {
   return moho_derivs_terms(1, &((const first_derivative *)op)->d, NULL, false, false, dir, factor, from, to, t);
 }

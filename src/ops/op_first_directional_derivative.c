@@ -86,7 +86,8 @@ static moho_status directional_apply(moho_op *op, moho_lane *on, moho_dir dir, m
   moho_array part, t;
   moho_block block;
   if (!a->own) return constant(a, on, dir, alpha, add, x, y);
-  if (moho_derivs_weighted(y)) return moho_derivs_apply(a->dims.n, a->d, NULL, false, false, a->own, on, dir, alpha, add, x, y);
+  if (moho_derivs_weighted(y))
+    return moho_derivs_apply(a->dims.n, a->d, NULL, false, false, a->own, on, dir, alpha, add, x, y);
   moho_array_over(on, op->dom_type, &op->dom, moho_lane_take(on, bytes(op)), &t, &block);
   for (int i = 0; i < a->dims.n; i++) {
     moho_array_part(a->own, i * size, &op->dom, &part);

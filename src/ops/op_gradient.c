@@ -39,7 +39,8 @@ static moho_status gradient_apply(moho_op *op, moho_lane *on, moho_dir dir, moho
 
 static bool gradient_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
 {
-  return moho_derivs_terms(op->dom.n, ((const gradient *)op)->d, NULL, dir == MOHO_ADJ, dir == MOHO_FWD, dir, factor, from, to, t);
+  return moho_derivs_terms(op->dom.n, ((const gradient *)op)->d, NULL, dir == MOHO_ADJ, dir == MOHO_FWD, dir, factor,
+                           from, to, t);
 }
 
 static const moho_param gradient_params[] = {

@@ -37,7 +37,8 @@ static moho_status identity_apply(moho_op *op, moho_lane *on, moho_dir dir, moho
 static const moho_param identity_params[] = {
   { "dims", MOHO_P_SHAPE, offsetof(identity, dims), true, 0, NULL, "shape of the model" },
   { "dimsd", MOHO_P_SHAPE, offsetof(identity, dimsd), false, 0, NULL,
-    "shape of the data, if it is another one: fewer elements crop, more are filled up with zeros; dims when not given" },
+    "shape of the data, if it is another one: fewer elements crop, more are filled up with zeros; dims when not "
+    "given" },
   { 0 },
 };
 

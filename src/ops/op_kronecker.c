@@ -1,5 +1,5 @@
-/* Kronecker product: one operator along the second half of the axes, another along the first. What works along an axis does so where the
-   rows and columns lie; others go row by row, op1 on the turned matrix. */
+/* Kronecker product: one operator along the second half of the axes, another along the first. What works along an axis
+   does so where the rows and columns lie; others go row by row, op1 on the turned matrix. */
 #include "core/op_impl.h"
 #include "ops/stencil.h"
 #include "ops/view.h"
@@ -106,8 +106,8 @@ static moho_status each(moho_op *a, moho_lane *on, moho_dir dir, int64_t rows, i
 }
 
 /* op1 on the columns of x (na, mb), row by row on the turned matrix. */
-static moho_status columns(const kronecker *k, const sizes *s, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x,
-                           moho_array *y)
+static moho_status columns(const kronecker *k, const sizes *s, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                           const moho_array *x, moho_array *y)
 {
   moho_dtype t = k->op.dom_type;
   moho_shape rows = { 1, { s->na * s->mb } }, turned = { 1, { s->ma * s->mb } };

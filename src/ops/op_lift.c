@@ -1,5 +1,5 @@
-/* Lift: host to device, its adjoint device to host. The one class whose two sides lie on different contexts: nothing else in a
-   chain ever moves data. To the CPU it is the identity, and a chain leaves it out. */
+/* Lift: host to device, its adjoint device to host. The one class whose two sides lie on different contexts: nothing
+   else in a chain ever moves data. To the CPU it is the identity, and a chain leaves it out. */
 #include "core/op_impl.h"
 
 typedef struct lift { moho_op op; moho_shape dims; char *dtype; } lift;
@@ -44,12 +44,13 @@ static moho_status cross_and_add(moho_lane *on, moho_scalar alpha, const moho_ar
   return MOHO_OK;
 }
 
-static moho_status lift_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+static moho_status lift_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y)
 {
   moho_side from = moho_op_side(op, dir, false), to = moho_op_side(op, dir, true);
   if (x->ctx != from.ctx && y->ctx != to.ctx)
-    return moho_fail(MOHO_ESHAPE, "a lift from %s to %s got its input on %s and its output on %s; use its adjoint, .H", from.ctx->name, to.ctx->name,
-                     x->ctx->name, y->ctx->name);
+    return moho_fail(MOHO_ESHAPE, "a lift from %s to %s got its input on %s and its output on %s; use its adjoint, .H",
+                     from.ctx->name, to.ctx->name, x->ctx->name, y->ctx->name);
   if (x->ctx == y->ctx) return moho_vec_axpby(on, alpha, x, (moho_scalar){ add, 0 }, y);
   if (add) return cross_and_add(on, alpha, x, y);
   MOHO_TRY(moho_cross(on, x, y));
@@ -58,14 +59,23 @@ static moho_status lift_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sca
 
 static const moho_param params[] = {
   { .name = "dims", .type = MOHO_P_SHAPE, .at = offsetof(lift, dims), .need = true, .help = "shape of what is moved" },
-  { .name = "dtype", .type = MOHO_P_TEXT, .at = offsetof(lift, dtype), .help = "dtype; absent: whatever its neighbour in the chain has" },
+  { .name = "dtype",
+    .type = MOHO_P_TEXT,
+    .at = offsetof(lift, dtype),
+    .help = "dtype; absent: whatever its neighbour in the chain has" },
   { 0 },
 };
 
 const moho_opclass moho_op_lift_class = {
-  .name = "lift", .title = "Lift",
+  .name = "lift",
+  .title = "Lift",
   .help = "Moves data between the host and a device: forward host to device, adjoint device to host. "
-          "moho.lift(dims) with the default device; to the CPU it is the identity without a copy. What is on its far side already is handed "
+          "moho.lift(dims) with the default device; to the CPU it is the identity without a copy. What is on its far "
+          "side already is handed "
           "through. Operators never move data on their own.",
-  .size = sizeof(lift), .params = params, .init = lift_init, .work = lift_work, .apply = lift_apply,
+  .size = sizeof(lift),
+  .params = params,
+  .init = lift_init,
+  .work = lift_work,
+  .apply = lift_apply,
 };

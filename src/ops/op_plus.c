@@ -5,9 +5,13 @@
 
 typedef struct plus { moho_op op; int n; moho_op **term; moho_groups groups; } plus;
 
-static void plus_work(const moho_op *op, moho_dir dir, moho_work *w) { moho_groups_work(&((const plus *)op)->groups, dir, w); }
+static void plus_work(const moho_op *op, moho_dir dir, moho_work *w)
+{
+  moho_groups_work(&((const plus *)op)->groups, dir, w);
+}
 
-static moho_status plus_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+static moho_status plus_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y)
 {
   bool done;
   MOHO_TRY(moho_terms_apply(op, on, dir, alpha, add, x, y, &done));
@@ -62,7 +66,8 @@ moho_status moho_op_add(moho_op *a, moho_op *b, moho_op **out)
   moho_op_line(b, lb, sizeof lb);
   if (moho_shape_size(&a->dom) != moho_shape_size(&b->dom) || moho_shape_size(&a->ran) != moho_shape_size(&b->ran))
     return moho_fail(MOHO_ESHAPE, "a sum needs operators of one size: %s and %s", la, lb);
-  if (a->dom_ctx != b->dom_ctx || a->ran_ctx != b->ran_ctx) return moho_fail(MOHO_ESHAPE, "a sum needs operators on one device: %s and %s", la, lb);
+  if (a->dom_ctx != b->dom_ctx || a->ran_ctx != b->ran_ctx)
+    return moho_fail(MOHO_ESHAPE, "a sum needs operators on one device: %s and %s", la, lb);
   if ((a->dom_type != b->dom_type || a->ran_type != b->ran_type) && !a->any_type && !b->any_type)
     return moho_fail(MOHO_ESHAPE, "a sum needs operators of one dtype: %s and %s", la, lb);
   MOHO_TRY(moho_op_shallow(a));

@@ -29,7 +29,8 @@ static moho_status regression_init(moho_op *op)
   moho_shape s = { 2, { n, p } };
   op->dom = (moho_shape){ 1, { p } };
   op->ran = (moho_shape){ 1, { n } };
-  if (k->powers && p <= MOHO_POWERS) return moho_array_to(r->taxis, op->dom_ctx, moho_dtype_real(op->dom_type), &r->times);
+  if (k->powers && p <= MOHO_POWERS)
+    return moho_array_to(r->taxis, op->dom_ctx, moho_dtype_real(op->dom_type), &r->times);
   moho_status st = moho_param_host(r->taxis, MOHO_F64, &host);
   if (!st) st = moho_array_new(host->ctx, MOHO_F64, &s, &m);
   if (!st) {
@@ -56,8 +57,8 @@ static moho_status regression_apply(moho_op *op, moho_lane *on, moho_dir dir, mo
   const regression *r = (const regression *)op;
   const struct moho_dense_kernels *k = op->dom_ctx->be->k->dense;
   if (r->times)
-    return k->powers(on, op->dom_type, dir, op->ran.d[0], op->dom.d[0], alpha, moho_array_data(r->times), moho_array_data(x), add,
-                     moho_array_data(y));
+    return k->powers(on, op->dom_type, dir, op->ran.d[0], op->dom.d[0], alpha, moho_array_data(r->times),
+                     moho_array_data(x), add, moho_array_data(y));
   return k->gemm(on, op->dom_type, dir, op->ran.d[0], op->dom.d[0], 1, alpha,
                                          moho_array_data(r->a), moho_array_data(x), add, moho_array_data(y));
 }

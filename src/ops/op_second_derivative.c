@@ -30,7 +30,8 @@ static moho_status second_derivative_along(moho_op *op, moho_lane *on, moho_dir 
   return moho_deriv_along(&((const second_derivative *)op)->d, on, dir, alpha, add, outer, inner, x, y);
 }
 
-static bool second_derivative_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
+static bool second_derivative_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to,
+                                    moho_terms *t)
 {
   return moho_derivs_terms(1, &((const second_derivative *)op)->d, NULL, false, false, dir, factor, from, to, t);
 }

@@ -114,7 +114,8 @@ static const moho_param spread_params[] = {
   { "dims", MOHO_P_SHAPE, offsetof(spread, dims), true, 0, NULL, "shape of the model, (nx0, nt0)" },
   { "dimsd", MOHO_P_SHAPE, offsetof(spread, dimsd), true, 0, NULL, "shape of the data, (nx, nt)" },
   { "table", MOHO_P_ARRAY, offsetof(spread, table), false, 0, NULL,
-    "(nx0, nt0, nx): sample of the data, from 1, that an element of the model goes to at each x; not-a-number: none; not given: fh gives it" },
+    "(nx0, nt0, nx): sample of the data, from 1, that an element of the model goes to at each x; not-a-number: none; "
+    "not given: fh gives it" },
   { "dtable", MOHO_P_ARRAY, offsetof(spread, dtable), false, 0, NULL,
     "(nx0, nt0, nx): fraction towards the next sample, for linear interpolation; not given: the positions are whole" },
   { "interp", MOHO_P_BOOL, offsetof(spread, interp), false, 0, NULL,

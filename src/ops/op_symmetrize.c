@@ -1,5 +1,5 @@
-/* Symmetrize: an axis mirrored about its first sample, n to 2n - 1. The host copies halves; a device gathers, as it then reads each element
-   and writes each result once. */
+/* Symmetrize: an axis mirrored about its first sample, n to 2n - 1. The host copies halves; a device gathers, as it
+   then reads each element and writes each result once. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -124,13 +124,13 @@ moho_status moho_deriv_make(const moho_op *op, int degree, const char *kind, boo
   return MOHO_OK;
 }
 
-moho_status moho_deriv_along(const moho_deriv *d, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner,
-                             const moho_array *x, moho_array *y)
+moho_status moho_deriv_along(const moho_deriv *d, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                             int64_t outer, int64_t inner, const moho_array *x, moho_array *y)
 {
   alpha.re *= d->scale;
   alpha.im *= d->scale;
-  return y->ctx->be->k->axis->stencil(on, y->type, &d->s[dir], alpha, add, outer * d->outer, d->n, d->inner * inner, moho_array_data(x),
-                                      moho_array_data(y));
+  return y->ctx->be->k->axis->stencil(on, y->type, &d->s[dir], alpha, add, outer * d->outer, d->n, d->inner * inner,
+                                      moho_array_data(x), moho_array_data(y));
 }
 
 moho_status moho_deriv_apply(const moho_deriv *d, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
@@ -141,20 +141,27 @@ moho_status moho_deriv_apply(const moho_deriv *d, moho_lane *on, moho_dir dir, m
 
 bool moho_derivs_weighted(const moho_array *y) { return y->ctx->be->k->axis->stencils && !moho_dtype_complex(y->type); }
 
-bool moho_derivs_terms(int n, const moho_deriv *d, const double *weight, bool cut_in, bool cut_out, moho_dir dir, double factor, int64_t from,
-                       int64_t to, moho_terms *t)
+bool moho_derivs_terms(int n, const moho_deriv *d, const double *weight, bool cut_in, bool cut_out, moho_dir dir,
+                       double factor, int64_t from, int64_t to, moho_terms *t)
 {
   for (int i = 0; i < n; i++) {
     int64_t size = d[i].outer * d[i].n * d[i].inner;
-    moho_stencil_term one = { &d[i].s[dir], factor * d[i].scale * (weight ? weight[i] : 1), d[i].n, d[i].inner, from + (cut_in ? i * size : 0),
-                              to + (cut_out ? i * size : 0), NULL, NULL };
+    moho_stencil_term one = { &d[i].s[dir],
+                              factor * d[i].scale * (weight ? weight[i] : 1),
+                              d[i].n,
+                              d[i].inner,
+                              from + (cut_in ? i * size : 0),
+                              to + (cut_out ? i * size : 0),
+                              NULL,
+                              NULL };
     if (!moho_terms_add(t, size, &one)) return false;
   }
   return true;
 }
 
-moho_status moho_derivs_apply(int n, const moho_deriv *d, const double *weight, bool cut_in, bool cut_out, const moho_array *v, moho_lane *on,
-                              moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y)
+moho_status moho_derivs_apply(int n, const moho_deriv *d, const double *weight, bool cut_in, bool cut_out,
+                              const moho_array *v, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y)
 {
   const struct moho_axis_kernels *k = y->ctx->be->k->axis;
   int64_t size = d->outer * d->n * d->inner;

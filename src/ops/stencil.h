@@ -23,16 +23,18 @@ moho_status moho_deriv_make(const moho_op *op, int degree, const char *kind, boo
 /* y (+)= alpha scale D x on arrays of the shape's size, or of (outer, shape, inner). */
 moho_status moho_deriv_apply(const moho_deriv *d, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
                              const moho_array *x, moho_array *y);
-moho_status moho_deriv_along(const moho_deriv *d, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, int64_t outer, int64_t inner,
-                             const moho_array *x, moho_array *y);
-/* n of them together. cut_in: each has its own part of x, of the shape's size; cut_out: each its own part of y, else they are added up.
-   v: real factors of each one's results, transposed: of what it is applied to; only where moho_derivs_weighted says so. */
+moho_status moho_deriv_along(const moho_deriv *d, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                             int64_t outer, int64_t inner, const moho_array *x, moho_array *y);
+/* n of them together. cut_in: each has its own part of x, of the shape's size; cut_out: each its own part of y, else
+   they are added up. v: real factors of each one's results, transposed: of what it is applied to; only where
+   moho_derivs_weighted says so. */
 bool moho_derivs_weighted(const moho_array *y);
 /* The same into a list of terms, times `factor`. */
-bool moho_derivs_terms(int n, const moho_deriv *d, const double *weight, bool cut_in, bool cut_out, moho_dir dir, double factor, int64_t from,
-                       int64_t to, moho_terms *t);
-moho_status moho_derivs_apply(int n, const moho_deriv *d, const double *weight, bool cut_in, bool cut_out, const moho_array *v, moho_lane *on,
-                              moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y);
+bool moho_derivs_terms(int n, const moho_deriv *d, const double *weight, bool cut_in, bool cut_out, moho_dir dir,
+                       double factor, int64_t from, int64_t to, moho_terms *t);
+moho_status moho_derivs_apply(int n, const moho_deriv *d, const double *weight, bool cut_in, bool cut_out,
+                              const moho_array *v, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                              const moho_array *x, moho_array *y);
 /* Factors for a number of axes from a list, or one number for all, or nothing: 1. */
 moho_status moho_leaf_numbers(const char *arg, const moho_numbers *v, int n, double *out);
 /* Axes from a list (1-based, or negative from the end), all different, as 0-based ones; nothing: the last n. */

@@ -49,8 +49,8 @@ moho_status moho_survey_positions(const char *name, int nd, const moho_array *a,
   char text[160];
   moho_array *h;
   if (a->shape.n != 2 || a->shape.d[0] != nd || a->shape.d[1] < 1)
-    return moho_fail_arg(name, "expected positions (%d, n) with rows %s, got shape %s", nd, nd == 3 ? "y, x, z" : "x, z",
-                         moho_shape_text(&a->shape, text, sizeof text));
+    return moho_fail_arg(name, "expected positions (%d, n) with rows %s, got shape %s", nd,
+                         nd == 3 ? "y, x, z" : "x, z", moho_shape_text(&a->shape, text, sizeof text));
   *n = a->shape.d[1];
   if (*n > INT32_MAX / 4) return moho_fail_arg(name, "expected at most %d positions, got %" PRId64, INT32_MAX / 4, *n);
   MOHO_TRY(moho_survey_reals(name, a, &h));
@@ -74,14 +74,15 @@ moho_status moho_survey_velocity(const moho_array *vel, const moho_shape *grid, 
   const int64_t nz = grid->d[grid->n - 1], nx = grid->d[grid->n - 2], n = moho_array_size(vel);
   bool field = moho_shape_equal(&vel->shape, grid);
   if (!moho_survey_number(vel) && !(vel->shape.n == 1 && n == nz) && !field)
-    return moho_fail_arg("vel", "expected a number, %" PRId64 " values along z or one for each point %s, got shape %s", nz,
-                         moho_shape_text(grid, want, sizeof want), moho_shape_text(&vel->shape, got, sizeof got));
+    return moho_fail_arg("vel", "expected a number, %" PRId64 " values along z or one for each point %s, got shape %s",
+                         nz, moho_shape_text(grid, want, sizeof want), moho_shape_text(&vel->shape, got, sizeof got));
   MOHO_TRY(moho_survey_reals("vel", vel, own));
   const double *v = moho_array_data(*own);
   for (int64_t i = 0; i < n; i++)
     if (!(isfinite(v[i]) && v[i] > 0)) {
       int64_t ix = i / nz % nx + 1, iz = i % nz + 1;
-      if (field && grid->n == 3) snprintf(at, sizeof at, " at point (%" PRId64 ", %" PRId64 ", %" PRId64 ")", i / nz / nx + 1, ix, iz);
+      if (field && grid->n == 3)
+        snprintf(at, sizeof at, " at point (%" PRId64 ", %" PRId64 ", %" PRId64 ")", i / nz / nx + 1, ix, iz);
       else if (field) snprintf(at, sizeof at, " at point (%" PRId64 ", %" PRId64 ")", ix, iz);
       else if (n > 1) snprintf(at, sizeof at, " at %" PRId64, i + 1);
       return moho_fail_arg("vel", "expected finite velocities above 0, got %g%s", moho_survey_shown(v[i]), at);

@@ -16,7 +16,8 @@ moho_status moho_survey_reals(const char *name, const moho_array *a, moho_array 
 moho_status moho_survey_axis(const char *name, const moho_array *a, int64_t least, int64_t *n, double *o, double *d);
 /* Positions (nd, n), nd 2 or 3, as rows y, x, z of an f64 host array. */
 moho_status moho_survey_positions(const char *name, int nd, const moho_array *a, moho_array **own, int64_t *n);
-/* Velocities of a grid (nx, nz) or (ny, nx, nz): a number, one for each z, or one for each point, in double on the host. */
+/* Velocities of a grid (nx, nz) or (ny, nx, nz): a number, one for each z, or one for each point, in double on the
+   host. */
 moho_status moho_survey_velocity(const moho_array *vel, const moho_shape *grid, moho_array **own);
 
 #endif

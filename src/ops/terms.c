@@ -18,11 +18,12 @@ bool moho_terms_of(const moho_op *op, moho_dir dir, double factor, int64_t from,
   return op->cls->terms && op->cls->terms(op, dir, factor, from, to, t);
 }
 
-moho_status moho_terms_apply(const moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add, const moho_array *x, moho_array *y,
-                             bool *done)
+moho_status moho_terms_apply(const moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
+                             const moho_array *x, moho_array *y, bool *done)
 {
   const struct moho_axis_kernels *k = y->ctx->be->k->axis;
   moho_terms t = { 0 };
   *done = k && k->stencils && x->ctx == y->ctx && moho_terms_of(op, dir, 1, 0, 0, &t) && t.n > 0;
-  return *done ? k->stencils(on, y->type, t.n, t.at, alpha, add, t.size, moho_array_data(x), moho_array_data(y)) : MOHO_OK;
+  return *done ? k->stencils(on, y->type, t.n, t.at, alpha, add, t.size, moho_array_data(x), moho_array_data(y))
+               : MOHO_OK;
 }

@@ -1,5 +1,5 @@
-/* First-arrival times: what goes into the eikonal kernels, and what comes out. Around a position tau follows from the straight
-   ray, the mean slowness along it; the rest of the grid is the kernels'. */
+/* First-arrival times: what goes into the eikonal kernels, and what comes out. Around a position tau follows from the
+   straight ray, the mean slowness along it; the rest of the grid is the kernels'. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -60,8 +60,8 @@ static void box(const moho_eikonal_grid *g, moho_eikonal_source *s)
   }
 }
 
-/* The segments from the position to these nodes lie in one cell each, where slowness along them is a polynomial of third degree
-   at most: Simpson's rule gives its mean exactly. */
+/* The segments from the position to these nodes lie in one cell each, where slowness along them is a polynomial of
+   third degree at most: Simpson's rule gives its mean exactly. */
 static void around(const moho_eikonal_job *j, moho_eikonal_source *s)
 {
   double *to = s->tau;
@@ -78,19 +78,23 @@ static void around(const moho_eikonal_job *j, moho_eikonal_source *s)
 }
 
 /* Positions on the rim, but for rounding, are on it. */
-static moho_status inside(const moho_eikonal_grid *g, const char *name, int64_t n, const double *pos, int64_t i, double at[3])
+static moho_status inside(const moho_eikonal_grid *g, const char *name, int64_t n, const double *pos, int64_t i,
+                          double at[3])
 {
   for (int k = 3 - g->nd; k < 3; k++) {
     double lo = g->o[k], hi = g->o[k] + (double)(g->n[k] - 1) * g->d[k], v = pos[k * n + i], slack = 1e-6 * g->d[k];
     if (!(v >= lo - slack && v <= hi + slack))
-      return moho_fail_arg(name, "expected positions inside the grid, %s from %g to %g; position %" PRId64 " has %s = %g; make the grid larger",
+      return moho_fail_arg(name,
+                           "expected positions inside the grid, %s from %g to %g; position %" PRId64
+                           " has %s = %g; make the grid larger",
                            axis_name[k], lo, hi, i + 1, axis_name[k], v);
     at[k] = v < lo ? lo : v > hi ? hi : v;
   }
   return MOHO_OK;
 }
 
-static moho_status make_sources(const moho_eikonal_job *j, const char *name, int64_t n, const double *pos, moho_eikonal_source *s)
+static moho_status make_sources(const moho_eikonal_job *j, const char *name, int64_t n, const double *pos,
+                                moho_eikonal_source *s)
 {
   for (int64_t i = 0; i < n; i++) {
     memset(&s[i], 0, sizeof s[i]);
@@ -178,17 +182,18 @@ static moho_status sweep(const moho_eikonal_job *j, moho_eikonal_run *run, moho_
   r->each = kernels(j->ctx)->each(&j->g);
   MOHO_TRY(moho_ctx_lane(j->ctx, 0, &lane));
   if (moho_block_new(j->ctx, bytes, &work))
-    return moho_fail_more(MOHO_ENOMEM, "times of %" PRId64 " positions on %" PRId64 " nodes: %.1f MiB to work in", run->n,
-                          j->g.n[0] * j->g.n[1] * j->g.n[2], (double)bytes / (1 << 20));
+    return moho_fail_more(MOHO_ENOMEM, "times of %" PRId64 " positions on %" PRId64 " nodes: %.1f MiB to work in",
+                          run->n, j->g.n[0] * j->g.n[1] * j->g.n[2], (double)bytes / (1 << 20));
   moho_status st = kernels(j->ctx)->solve(lane, run, work->p, &s);
   moho_block_unref(work);
   MOHO_TRY(st);
   if (s.failed >= 0) {
     const double *at = run->source[s.failed].at;
-    return moho_fail(MOHO_EINVAL,
-                     "times of position %" PRId64 " (x %g, z %g) are not settled after 'niter' = %" PRId64
-                     " sweeps, the last changed them by %.3g, relative; 'tol' is %g: allow more sweeps or larger changes",
-                     s.failed + 1, at[1], at[2], run->niter, s.change, run->tol);
+    return moho_fail(
+      MOHO_EINVAL,
+      "times of position %" PRId64 " (x %g, z %g) are not settled after 'niter' = %" PRId64
+      " sweeps, the last changed them by %.3g, relative; 'tol' is %g: allow more sweeps or larger changes",
+      s.failed + 1, at[1], at[2], run->niter, s.change, run->tol);
   }
   for (int i = 0; i < 2; i++) {
     r->sweeps[i] = 0;
@@ -197,7 +202,8 @@ static moho_status sweep(const moho_eikonal_job *j, moho_eikonal_run *run, moho_
   return MOHO_OK;
 }
 
-moho_status moho_eikonal_times(const moho_eikonal_job *j, const char *name, int64_t n, const double *pos, moho_eikonal_result *result)
+moho_status moho_eikonal_times(const moho_eikonal_job *j, const char *name, int64_t n, const double *pos,
+                               moho_eikonal_result *result)
 {
   moho_eikonal_result r = { 0 };
   moho_eikonal_run run = { .g = j->g, .n = n, .tol = j->tol, .niter = j->niter, .type = j->type };
@@ -205,7 +211,8 @@ moho_status moho_eikonal_times(const moho_eikonal_job *j, const char *name, int6
   if (!kernels(j->ctx)) return moho_fail(MOHO_ENODEV, "no eikonal kernels on %s; use device = \"cpu\"", j->ctx->name);
   for (int k = 3 - j->g.nd; k < 3; k++)
     if (j->g.n[k] < LEAST)
-      return moho_fail_arg(axis_name[k], "expected %d values or more for second-order differences, got %" PRId64, LEAST, j->g.n[k]);
+      return moho_fail_arg(axis_name[k], "expected %d values or more for second-order differences, got %" PRId64, LEAST,
+                           j->g.n[k]);
   moho_eikonal_source *source = calloc((size_t)n, sizeof *source);
   if (!source) return moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " positions", n);
   run.source = source;
@@ -227,11 +234,13 @@ moho_status moho_eikonal_times(const moho_eikonal_job *j, const char *name, int6
 
 /* ---- the public function ---------------------------------------------------------------------------- */
 
-static moho_status read(moho_ctx *c, const moho_eikonal_par *p, moho_eikonal_job *j, moho_array **vel, moho_array **pos, int64_t *n)
+static moho_status read(moho_ctx *c, const moho_eikonal_par *p, moho_eikonal_job *j, moho_array **vel, moho_array **pos,
+                        int64_t *n)
 {
   *j = (moho_eikonal_job){ .ctx = c, .g = { .nd = p->y ? 3 : 2, .n = { 1, 1, 1 } }, .type = p->type };
   moho_eikonal_grid *g = &j->g;
-  if (p->type != MOHO_F32 && p->type != MOHO_F64) return moho_fail_arg("dtype", "expected f32 or f64, got %s", moho_dtype_name(p->type));
+  if (p->type != MOHO_F32 && p->type != MOHO_F64)
+    return moho_fail_arg("dtype", "expected f32 or f64, got %s", moho_dtype_name(p->type));
   if (p->y) MOHO_TRY(moho_survey_axis("y", p->y, LEAST, &g->n[0], &g->o[0], &g->d[0]));
   MOHO_TRY(moho_survey_axis("x", p->x, LEAST, &g->n[1], &g->o[1], &g->d[1]));
   MOHO_TRY(moho_survey_axis("z", p->z, LEAST, &g->n[2], &g->o[2], &g->d[2]));
@@ -242,7 +251,8 @@ static moho_status read(moho_ctx *c, const moho_eikonal_par *p, moho_eikonal_job
   MOHO_TRY(moho_survey_velocity(p->vel, &grid, vel));
   MOHO_TRY(moho_survey_positions("srcs", g->nd, p->srcs, pos, n));
   j->vel = moho_array_data(*vel), j->nvel = moho_array_size(*vel);
-  if (p->tol && !(p->tol > 0 && p->tol < 1)) return moho_fail_arg("tol", "expected a number above 0 and below 1, got %g", moho_survey_shown(p->tol));
+  if (p->tol && !(p->tol > 0 && p->tol < 1))
+    return moho_fail_arg("tol", "expected a number above 0 and below 1, got %g", moho_survey_shown(p->tol));
   if (p->niter < 0) return moho_fail_arg("niter", "expected 1 or more, got %" PRId64, p->niter);
   j->tol = p->tol ? p->tol : MOHO_EIKONAL_TOL;
   j->niter = p->niter ? p->niter : MOHO_EIKONAL_NITER;

@@ -1,4 +1,5 @@
-/* The eikonal solver below its public function: for operators that have read axes, velocities and positions themselves. */
+/* The eikonal solver below its public function: for operators that have read axes, velocities and positions
+   themselves. */
 #ifndef MOHO_OPS_TRAVEL_TIMES_H
 #define MOHO_OPS_TRAVEL_TIMES_H
 #include <moho/eikonal.h>
@@ -20,6 +21,7 @@ typedef struct moho_eikonal_job {
 } moho_eikonal_job;
 
 /* Times of n positions (3, n), rows y, x, z, on the host; `name`: the argument they came from. */
-moho_status moho_eikonal_times(const moho_eikonal_job *job, const char *name, int64_t n, const double *pos, moho_eikonal_result *result);
+moho_status moho_eikonal_times(const moho_eikonal_job *job, const char *name, int64_t n, const double *pos,
+                               moho_eikonal_result *result);
 
 #endif

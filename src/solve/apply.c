@@ -1,6 +1,7 @@
-/* One application that takes long, part by part: y = A x of an operator that is a stack of parts over its data. Forward, a part makes its rows of y;
-   of an adjoint A' it adds its share. After each part the state is whole, so that it can be shown, stopped, kept in a file and gone on with; the parts
-   and their order depend on the operator alone, so a resumed run has the bits of an uninterrupted one. */
+/* One application that takes long, part by part: y = A x of an operator that is a stack of parts over its data.
+   Forward, a part makes its rows of y; of an adjoint A' it adds its share. After each part the state is whole, so that
+   it can be shown, stopped, kept in a file and gone on with; the parts and their order depend on the operator alone, so
+   a resumed run has the bits of an uninterrupted one. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -35,8 +36,10 @@ static moho_status from_stack(job *j)
   int64_t n = 0;
   while (j->stack->cls->child(j->stack, (int)n, &c, &dir)) n++;
   if (j->par->groups || j->par->max_bytes > 0)
-    return moho_fail_arg(j->par->groups ? "groups" : "max_bytes", "a stack is worked on operator by operator, it has %" PRId64, n);
-  if (!(j->part = calloc((size_t)n, sizeof *j->part))) return moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " parts", n);
+    return moho_fail_arg(j->par->groups ? "groups" : "max_bytes",
+                         "a stack is worked on operator by operator, it has %" PRId64, n);
+  if (!(j->part = calloc((size_t)n, sizeof *j->part)))
+    return moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " parts", n);
   for (; j->n < n; j->n++) {
     j->stack->cls->child(j->stack, (int)j->n, &c, &dir);
     if (dir == MOHO_ADJ) MOHO_TRY(moho_op_adjoint((moho_op *)c, &j->part[j->n]));
@@ -84,7 +87,8 @@ static moho_status apply_part(const job *j, int64_t i, int64_t offset, moho_arra
 {
   moho_array rows;
   rows_of(j->dir == MOHO_FWD ? j->y : j->x, offset, j->part[i], &rows);
-  if (j->dir == MOHO_FWD) return moho_op_apply(j->part[i], NULL, MOHO_FWD, MOHO_ONE, false, j->x, share_of ? share_of : &rows);
+  if (j->dir == MOHO_FWD)
+    return moho_op_apply(j->part[i], NULL, MOHO_FWD, MOHO_ONE, false, j->x, share_of ? share_of : &rows);
   return moho_op_apply(j->part[i], NULL, MOHO_ADJ, MOHO_ONE, false, &rows, share_of);
 }
 
@@ -101,7 +105,8 @@ static moho_status describe(const job *j, moho_state_item *t)
   t[1].name = "operator", moho_op_line(j->a, t[1].text, sizeof t[1].text);
   moho_state_space(&t[2], "x", &j->a->dom, j->x->type);
   moho_state_space(&t[3], "y", &j->a->ran, j->y->type);
-  t[4].name = "devices", snprintf(t[4].text, sizeof t[4].text, "%s %s", moho_ctx_name(j->x->ctx), moho_ctx_name(j->y->ctx));
+  t[4].name = "devices",
+  snprintf(t[4].text, sizeof t[4].text, "%s %s", moho_ctx_name(j->x->ctx), moho_ctx_name(j->y->ctx));
   moho_state_hashed(&t[5], "hash of x", x);
   moho_state_hashed(&t[6], "hash of the operator", op);
   moho_state_number(&t[7], "groups", (double)j->n);
@@ -163,7 +168,8 @@ static moho_status keep(job *j, const moho_state_item *t)
 
 static moho_status damaged(const job *j, const char *what)
 {
-  return moho_fail(MOHO_EIO, REFUSED "%s; it is damaged or not an application's. Remove it to begin from the start", j->par->checkpoint, what);
+  return moho_fail(MOHO_EIO, REFUSED "%s; it is damaged or not an application's. Remove it to begin from the start",
+                   j->par->checkpoint, what);
 }
 
 static moho_status same_job(const job *j, const moho_state_item *t, moho_h5 *f)
@@ -171,12 +177,13 @@ static moho_status same_job(const job *j, const moho_state_item *t, moho_h5 *f)
   char text[320];
   MOHO_TRY(moho_state_attribute(f, "moho_application", text, sizeof text));
   if (!*text) return damaged(j, "it has no attribute 'moho_application'");
-  if (atoi(text) != FORMAT) return moho_fail(MOHO_EIO, REFUSED "written in format %s, this version reads %d", j->par->checkpoint, text, FORMAT);
+  if (atoi(text) != FORMAT)
+    return moho_fail(MOHO_EIO, REFUSED "written in format %s, this version reads %d", j->par->checkpoint, text, FORMAT);
   for (int i = 0; i < NITEM; i++) {
     MOHO_TRY(moho_state_attribute(f, t[i].name, text, sizeof text));
     if (strcmp(text, t[i].text))
-      return moho_fail(MOHO_EINVAL, REFUSED "it is of an application with %s = %s, this one has %s", j->par->checkpoint, t[i].name,
-                       *text ? text : "(nothing)", t[i].text);
+      return moho_fail(MOHO_EINVAL, REFUSED "it is of an application with %s = %s, this one has %s", j->par->checkpoint,
+                       t[i].name, *text ? text : "(nothing)", t[i].text);
   }
   return MOHO_OK;
 }
@@ -211,7 +218,8 @@ static moho_status read_state(job *j, moho_h5 *f)
   return st;
 }
 
-/* The first part once more: bits that differ are another operator's, where its arguments do not tell, or another machine's. */
+/* The first part once more: bits that differ are another operator's, where its arguments do not tell, or another
+   machine's. */
 static moho_status same_bits(const job *j)
 {
   moho_array *v;
@@ -223,7 +231,10 @@ static moho_status same_bits(const job *j)
   if (!st) st = moho_state_hash(v, &h);
   moho_array_unref(v);
   if (st || h == j->first) return st;
-  return moho_fail(MOHO_EINVAL, REFUSED "it is of another operator, or of a machine that rounds in another way: the first part has other bits", j->par->checkpoint);
+  return moho_fail(
+    MOHO_EINVAL,
+    REFUSED "it is of another operator, or of a machine that rounds in another way: the first part has other bits",
+    j->par->checkpoint);
 }
 
 static moho_status resume(job *j, const moho_state_item *t)
@@ -261,7 +272,8 @@ static moho_status stopped(job *j, moho_status why, const moho_state_item *t)
   snprintf(text, sizeof text, "%s", moho_errmsg());
   if (!j->par->checkpoint) return moho_fail(why, "%s", text);
   MOHO_TRY(keep(j, t));
-  return moho_fail(why, "%s; %" PRId64 " of %" PRId64 " parts are in %s, and the same call goes on from there", text, j->done, j->n, j->par->checkpoint);
+  return moho_fail(why, "%s; %" PRId64 " of %" PRId64 " parts are in %s, and the same call goes on from there", text,
+                   j->done, j->n, j->par->checkpoint);
 }
 
 static moho_status loop(job *j, const moho_state_item *t)
@@ -306,8 +318,8 @@ static moho_status check(const job *j, const moho_array *x)
   const int64_t n = moho_shape_size(&j->a->dom);
   if (moho_shape_equal(&x->shape, &j->a->dom) || (x->shape.n == 1 && x->shape.d[0] == n)) return MOHO_OK;
   moho_op_line(j->a, line, sizeof line);
-  return moho_fail_arg("x", "%s needs %" PRId64 " elements %s, got array %s", line, n, moho_shape_text(&j->a->dom, want, sizeof want),
-                       moho_shape_text(&x->shape, got, sizeof got));
+  return moho_fail_arg("x", "%s needs %" PRId64 " elements %s, got array %s", line, n,
+                       moho_shape_text(&j->a->dom, want, sizeof want), moho_shape_text(&x->shape, got, sizeof got));
 }
 
 /* Flat and contiguous, the caller's where it is that. */

@@ -1,5 +1,5 @@
-/* A number that tells operators apart: of classes, sizes, devices, arguments and the numbers of arrays among them. Two that differ in what a function of
-   the user's does have the same one. */
+/* A number that tells operators apart: of classes, sizes, devices, arguments and the numbers of arrays among them. Two
+   that differ in what a function of the user's does have the same one. */
 #include <string.h>
 #include "core/op_impl.h"
 #include "solve/solver.h"

@@ -54,9 +54,9 @@ static moho_status gradient(const moho_inner *in, const moho_array *z, double da
   return MOHO_OK;
 }
 
-/* Whether z is as good as the precision allows: the gradient is rounding, or grew as only rounding makes it grow, the less
-   the nearer to it its least was, or (without damp) r grew by more than its rounding. That r stays the same says nothing
-   yet: it feels the gradient's square alone. size is ||A|| from below. */
+/* Whether z is as good as the precision allows: the gradient is rounding, or grew as only rounding makes it grow, the
+   less the nearer to it its least was, or (without damp) r grew by more than its rounding. That r stays the same says
+   nothing yet: it feels the gradient's square alone. size is ||A|| from below. */
 static bool spent(double gradient, double least, double size, double rr, double last, double damp, double eps)
 {
   double rounding = 2 * eps * size * rr;

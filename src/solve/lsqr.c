@@ -10,8 +10,8 @@
    multiplies unorm by beta / alpha and vnorm by alpha / beta; when that has moved one far from 1, or a product's factor
    would be far from its unit, u or v is brought back by a power of two. Products are made in units (a power of two) in
    which the first had a norm of about 1, for operators whose norm is far from it. The residual t = y - A x, times
-   rscale, is carried along by t <- s^2 t - c phibar u' (upper half), so that rnorm is its norm and not an estimate, with
-   a damp and with an adjoint that is not quite one.
+   rscale, is carried along by t <- s^2 t - c phibar u' (upper half), so that rnorm is its norm and not an estimate,
+   with a damp and with an adjoint that is not quite one.
 
    Numbers come to the host twice a step: beta; then alpha with the norms of t, w and x. All that needs beta alone is
    queued in between, behind the adjoint. n iterations: n forwards, n + 1 adjoints, one more forward for an x0. */

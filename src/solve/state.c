@@ -70,4 +70,7 @@ moho_status moho_state_attribute(moho_h5 *f, const char *name, char *text, size_
   return MOHO_OK;
 }
 
-moho_status moho_state_put(moho_h5 *f, const char *name, const char *text) { return moho_h5_set_attr(f, "/", name, NULL, text, -1); }
+moho_status moho_state_put(moho_h5 *f, const char *name, const char *text)
+{
+  return moho_h5_set_attr(f, "/", name, NULL, text, -1);
+}

@@ -1,5 +1,5 @@
-/* Files with the state of a run: what they are of, as words that are compared, and hashes. Shared by checkpoints of solvers and of applications;
-   private to src/solve. */
+/* Files with the state of a run: what they are of, as words that are compared, and hashes. Shared by checkpoints of
+   solvers and of applications; private to src/solve. */
 #ifndef MOHO_STATE_H
 #define MOHO_STATE_H
 
