@@ -176,6 +176,7 @@ libmohobind_la_SOURCES += %D%/bind/lmoho_map.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_memory.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_foreign.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_op.c
+libmohobind_la_SOURCES += %D%/bind/lmoho_op_new.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_ctx.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_eikonal.c
 libmohobind_la_SOURCES += %D%/bind/lmoho_open.c

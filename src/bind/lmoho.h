@@ -81,6 +81,7 @@ bool lmoho_iscomplex(lua_State *L, int i);
 /* Each file adds its functions to the `moho.core` table at the top of the stack. */
 void lmoho_open_array(lua_State *L);
 void lmoho_open_op(lua_State *L);
+void lmoho_open_op_new(lua_State *L);
 void lmoho_open_ctx(lua_State *L);
 void lmoho_open_eikonal(lua_State *L);
 void lmoho_open_solve(lua_State *L);
