@@ -188,8 +188,8 @@ static moho_status cpu_zero(void *dev, void *stream, void *p, size_t bytes)
 }
 
 /* A page that was given back reads as zeros, all of them the same page of the system's, until something is written to
-   it. 12 MB: 0.03 ms and
-   0.21 to read them, cleared 0.17 and 0.18; but the first who writes takes 0.7 ms instead of 0.2. */
+   it. 12 MB: 0.03 ms and 0.21 to read them, cleared 0.17 and 0.18; but the first who writes takes 0.7 ms instead of
+   0.2. */
 static moho_status cpu_blank(void *dev, void *stream, void *p, size_t bytes)
 {
   size_t whole = huge_pages(bytes);

@@ -335,7 +335,7 @@ static const moho_backend cuda_backend = {
   .lane_open = cuda_lane_open, .lane_close = cuda_lane_close,
   .alloc = cuda_alloc, .release = cuda_release, .free_mem = cuda_free_mem, .holds = cuda_holds,
   .pin = cuda_pin, .unpin = cuda_unpin,
-  .zero = cuda_zero, .put = cuda_put, .get = cuda_get, .copy = cuda_copy, .sync = cuda_sync,
+  .zero = cuda_zero, .blank = NULL, .put = cuda_put, .get = cuda_get, .copy = cuda_copy, .sync = cuda_sync,
   .mark = cuda_mark, .follow = cuda_follow, .unmark = cuda_unmark, .between = cuda_between,
   .k = &cuda_kernels,
 };
