@@ -418,8 +418,7 @@ static void rearrange_rows(const rows_job *q)
 }
 
 /* A tile: elements of a line of y, bytes of one of x, more of them for elements of 8 bytes. With 128 instead of 208
-   transposes of
-   8-byte elements took a tenth to a quarter longer. */
+   transposes of 8-byte elements took a tenth to a quarter longer. */
 enum { AHEAD = 16, TILE = 208, SIDE = 256, SIDE_8 = 512 };
 
 /* Lines of x lie far apart, where no processor foresees them. */

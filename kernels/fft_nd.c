@@ -61,8 +61,7 @@ static size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
 /* A fast size from `least` on: FFTW's estimate takes 0.7 ns a sample for 2^a and 5 2^a, and half as much again for 3
    2^a and 15 2^a (single precision, 128 to 2048 samples); other products of 2, 3 and 5 take twice as much and more.
-   From
-   4096 samples on the buffers leave the first cache. */
+   From 4096 samples on the buffers leave the first cache. */
 static int64_t chirp_size(int64_t least)
 {
   static const struct { int64_t factor; double weight; } kinds[] = { { 1, 1 }, { 5, 1 }, { 3, 1.4 }, { 15, 1.5 } };

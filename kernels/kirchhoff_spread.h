@@ -1,10 +1,9 @@
 /* The forward in floats, a tile of a batch of traces: scatter without scatter. Part of kirchhoff_body.h.
 
-   Traces are lanes. The traces' samples near a tile are a window
-   [row][lane] in the first cache; each lane has its own start, so that at one point the traces' indices fall into few
-   rows, and those are added to under a mask. Points go in pairs, neighbours along x, that share their rows; the pairs
-   of one tile's patches follow one another, so that a pair seldom waits for rows that the last one wrote. A window is
-   then transposed and added to the traces. */
+   Traces are lanes. The traces' samples near a tile are a window [row][lane] in the first cache; each lane has its own
+   start, so that at one point the traces' indices fall into few rows, and those are added to under a mask. Points go in
+   pairs, neighbours along x, that share their rows; the pairs of one tile's patches follow one another, so that a pair
+   seldom waits for rows that the last one wrote. A window is then transposed and added to the traces. */
 
 typedef struct forward_work {
   kir_rows r;                           /* stored, or the room's                           */

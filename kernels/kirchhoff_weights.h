@@ -17,8 +17,8 @@
 
 enum {
   KIR_STEPS = 20, /* of a taper                                             */
-  KIR_NEAR =
-    3 /* node spacings of coarse tables from a position within which rays turn too fast for what is linear between nodes */
+  /* node spacings of coarse tables from a position within which rays turn too fast for what is linear between nodes */
+  KIR_NEAR = 3
 };
 
 /* Half a cosine in steps; the first two are 1, the last is 0. */
