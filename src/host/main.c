@@ -133,11 +133,9 @@ static int run_sweep(lua_State *L, const options *o)
 static int start_language(lua_State *L, const options *o)
 {
   static const char code[] =
-    "local seed, watch = ... if seed >= 0 then math.randomseed(seed) end if not watch then return end "
-    "local found, module = pcall(require, watch) "
-    "if not found then error('-j: LuaJIT\\'s module ' .. watch .. ' is not installed (on Debian it is in "
-    "libluajit-5.1-common)', 0) end "
-    "module.start()";
+    "local seed, watch = ... if seed >= 0 then math.randomseed(seed) end if not watch then return end local found, "
+    "module = pcall(require, watch) if not found then error('-j: LuaJIT\\'s module ' .. watch .. ' is not installed "
+    "(on Debian it is in libluajit-5.1-common)', 0) end module.start()";
   if (o->seed < 0 && !o->watch) return EXIT_OK;
   int status = luaL_loadbuffer(L, code, sizeof code - 1, "=moho/host");
   lua_pushnumber(L, o->seed);

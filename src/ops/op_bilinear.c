@@ -109,9 +109,7 @@ const moho_opclass moho_op_bilinear_class = {
   .help =
       "y[i] = (1-u)(1-w) x[l,m] + (1-u) w x[l,m+1] + u (1-w) x[l+1,m] + u w x[l+1,m+1] at the points (l+u, m+w) = "
       "iava[:,i] of the first two axes. Model dims, data (points, rest of dims). The adjoint adds where points share "
-      "samples. Receivers between grid points. "
-      "Data in the model's unit. "
-      "After PyLops' Bilinear.",
+      "samples. Receivers between grid points. Data in the model's unit. After PyLops' Bilinear.",
   .size = sizeof(bilinear),
   .params = bilinear_params,
   .init = bilinear_init,

@@ -140,12 +140,11 @@ static const moho_param params[] = {
 
 BLOCK(vstack, "VStack",
       "Operators below each other: one model, the data of each after those of the one before. dimsd is joined along "
-      "the first axis "
-      "where the others agree, else flat. y = (A1 x, A2 x, ...), each in its own units. After PyLops' VStack.");
+      "the first axis where the others agree, else flat. y = (A1 x, A2 x, ...), each in its own units. After PyLops' "
+      "VStack.");
 BLOCK(hstack, "HStack",
       "Operators side by side: a model part for each, their data added. dims is joined along the first axis where the "
-      "others agree, "
-      "else flat. y = A1 x1 + A2 x2 + ..., the data in one unit. After PyLops' HStack.");
+      "others agree, else flat. y = A1 x1 + A2 x2 + ..., the data in one unit. After PyLops' HStack.");
 BLOCK(blockdiag, "BlockDiag",
       "Operators on the diagonal: each its own model part and its own data, joined as in hstack and vstack: dims "
       "and dimsd. y = (A1 x1, A2 x2, ...), each in its own units. After PyLops' BlockDiag.");

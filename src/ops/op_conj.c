@@ -52,9 +52,8 @@ const moho_opclass moho_op_conj_class = {
   .name = "conj",
   .title = "Conj",
   .help = "y = the complex conjugate of x, its own adjoint. Model and data dims. Linear over the reals only: the dot "
-          "test compares real parts. With a real dtype it is the identity. "
-          "Data in the model's unit. "
-          "After PyLops' Conj.",
+          "test compares real parts. With a real dtype it is the identity. Data in the model's unit. After PyLops' "
+          "Conj.",
   .size = sizeof(conj_op),
   .params = conj_params,
   .init = conj_init,

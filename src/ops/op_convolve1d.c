@@ -108,10 +108,8 @@ const moho_opclass moho_op_convolve1d_class = {
   .name = "convolve1d",
   .title = "Convolve1D",
   .help = "y[k] = sum over m of h[m] x[k + offset - m] along one axis, zeros outside; the adjoint correlates. Model "
-          "and data dims. Wavelets, deconvolution, stationary filters. Long filters go through FFTs. "
-          "Data in the model's unit times h's. "
-          "After PyLops' "
-          "Convolve1D.",
+          "and data dims. Wavelets, deconvolution, stationary filters. Long filters go through FFTs. Data in the "
+          "model's unit times h's. After PyLops' Convolve1D.",
   .size = sizeof(convolve1d),
   .params = convolve1d_params,
   .init = convolve1d_init,

@@ -213,8 +213,7 @@ static const moho_param convolvend_params[] = {
     "the filter's taps, an axis for each of axes; complex ones want a complex dtype" },
   { "offset", MOHO_P_NUMBERS, offsetof(convolvend, offset), false, 0, NULL,
     "indices of the filter's zero, from 1, for each of its axes or one for all: the middle ones for a blur without a "
-    "shift; "
-    "1 when not given" },
+    "shift; 1 when not given" },
   { "axes", MOHO_P_NUMBERS, offsetof(convolvend, axes), false, 0, NULL,
     "axes to convolve along, in the order of the filter's; the last ones when not given" },
   { 0 },
@@ -230,11 +229,9 @@ static const moho_param convolvend_params[] = {
 CONVOLVE(
     convolve2d, "Convolve2D",
     "y[k] = sum over m of h[m] x[k + offset - m] along two axes, zeros outside; the adjoint correlates. Model and data "
-    "dims. Blurring by a point-spread function, 2-d filters. Through FFTs. "
-    "Data in the model's unit times h's. "
-    "After PyLops' Convolve2D.");
+    "dims. Blurring by a point-spread function, 2-d filters. Through FFTs. Data in the model's unit times h's. After "
+    "PyLops' Convolve2D.");
 CONVOLVE(convolvend, "ConvolveND",
          "y[k] = sum over m of h[m] x[k + offset - m] along as many axes as the filter has, zeros outside; the adjoint "
-         "correlates. Model and data dims. Through FFTs. "
-         "Data in the model's unit times h's. "
-         "After PyLops' ConvolveND.");
+         "correlates. Model and data dims. Through FFTs. Data in the model's unit times h's. After PyLops' "
+         "ConvolveND.");

@@ -88,9 +88,7 @@ const moho_opclass moho_op_diagonal_class = {
   .name = "diagonal",
   .title = "Diagonal",
   .help = "y = diag x, element by element; the adjoint takes the conjugate of diag. Model and data dims. Gains, masks, "
-          "weights, powers of time. "
-          "Data in the model's unit times diag's. "
-          "After PyLops' Diagonal.",
+          "weights, powers of time. Data in the model's unit times diag's. After PyLops' Diagonal.",
   .size = sizeof(diagonal),
   .params = diagonal_params,
   .init = diagonal_init,

@@ -249,24 +249,16 @@ static const moho_param list_params[] = {
 
 FFT(fft, "FFT", init_1, one_params,
     "y[k] = c sum over n of x[n] exp(-2 pi i k n / nfft) along one axis; the adjoint has exp(+) and the same factor. "
-    "Model dims, real or complex (dtype is "
-    "the model's); data complex, nfft samples along the axis, nfft / 2 + 1 with real = true. A:f() gives the "
-    "frequencies. A real model's adjoint is the real "
-    "part: <Ax, y> and <x, A'y> then agree in their real parts. "
-    "Data in the model's unit: no factor of the step. "
-    "After PyLops' FFT.");
+    "Model dims, real or complex (dtype is the model's); data complex, nfft samples along the axis, nfft / 2 + 1 with "
+    "real = true. A:f() gives the frequencies. A real model's adjoint is the real part: <Ax, y> and <x, A'y> then "
+    "agree in their real parts. Data in the model's unit: no factor of the step. After PyLops' FFT.");
 FFT(fft2d, "FFT2D", init_2, list_params,
     "The Fourier transform along two axes: f-k filters, spectra. Model dims, real or complex (dtype is the model's); "
-    "data complex, nffts samples along "
-    "the axes, half of the last with real = true. A:f(i) gives the frequencies of the i-th of axes. "
-    "y[k] = c sum over n of x[n] exp(-2 pi i (k1 n1 / nfft1 + k2 n2 / nfft2)). Data in the "
-    "model's unit: no factor of the steps. "
-    "After PyLops' "
-    "FFT2D.");
+    "data complex, nffts samples along the axes, half of the last with real = true. A:f(i) gives the frequencies of "
+    "the i-th of axes. y[k] = c sum over n of x[n] exp(-2 pi i (k1 n1 / nfft1 + k2 n2 / nfft2)). Data in the model's "
+    "unit: no factor of the steps. After PyLops' FFT2D.");
 FFT(fftnd, "FFTND", init_nd, list_params,
     "The Fourier transform along any axes, the last three when not given. Model dims, real or complex (dtype is the "
-    "model's); data complex, nffts "
-    "samples along the axes, half of the last with real = true. A:f(i) gives the frequencies of the i-th of axes. "
-    "y[k] = c sum over n of x[n] exp(-2 pi i (k1 n1 / nfft1 + k2 n2 / nfft2 + ...)). "
-    "Data in the model's unit: no factor of the steps. "
-    "After PyLops' FFTND.");
+    "model's); data complex, nffts samples along the axes, half of the last with real = true. A:f(i) gives the "
+    "frequencies of the i-th of axes. y[k] = c sum over n of x[n] exp(-2 pi i (k1 n1 / nfft1 + k2 n2 / nfft2 + ...)). "
+    "Data in the model's unit: no factor of the steps. After PyLops' FFTND.");

@@ -68,10 +68,8 @@ const moho_opclass moho_op_func_class = {
   .name = "func",
   .title = "Function",
   .help = "A linear operator from two functions. They fill the array they are given second; both arrays are the "
-          "operator's own and hold their "
-          "values until the next call. Check the pair with moho.dottest. y = forward(x), shapes dims and dimsd, in the "
-          "functions' units. "
-          "After PyLops' FunctionOperator.",
+          "operator's own and hold their values until the next call. Check the pair with moho.dottest. y = forward(x), "
+          "shapes dims and dimsd, in the functions' units. After PyLops' FunctionOperator.",
   .size = sizeof(func),
   .params = params,
   .init = func_init,

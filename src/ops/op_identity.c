@@ -46,9 +46,8 @@ const moho_opclass moho_op_identity_class = {
   .name = "identity",
   .title = "Identity",
   .help = "y = x. Model dims, data dimsd (dims when not given), taken in C order: the first elements are copied, more "
-          "than the model has are zero. Damping rows of a stack, cropping, padding. "
-          "Data in the model's unit. "
-          "After PyLops' Identity.",
+          "than the model has are zero. Damping rows of a stack, cropping, padding. Data in the model's unit. After "
+          "PyLops' Identity.",
   .size = sizeof(identity),
   .params = identity_params,
   .init = identity_init,

@@ -189,11 +189,9 @@ const moho_opclass moho_op_interp_class = {
   .help =
       "y[i] = x(iava[i]) along one axis: linear (1 - w) x[l] + w x[l+1], the nearest sample, or sum over j of x[j] "
       "sinc(iava[i] - j). Model dims, data dims with as many samples on that axis as iava has. Linear positions beyond "
-      "the "
-      "last sample are taken there (print says how many). The adjoint adds where positions share samples. Irregular "
-      "traces. "
-      "Data in the model's unit. "
-      "After PyLops' Interp (which gives the positions back too and refuses repeated ones).",
+      "the last sample are taken there (print says how many). The adjoint adds where positions share samples. "
+      "Irregular traces. Data in the model's unit. After PyLops' Interp (which gives the positions back too and "
+      "refuses repeated ones).",
   .size = sizeof(interp),
   .params = interp_params,
   .init = interp_init,

@@ -189,40 +189,31 @@ static const moho_param kirchhoff_params[] = {
   { "recs", MOHO_P_ARRAY, AT(recs), true, 0, NULL, "receivers (2, nr) or (3, nr) likewise (m)" },
   { "vel", MOHO_P_ARRAY, AT(vel), false, 0, NULL,
     "velocity (m/s), not given with trav alone: a number; mode \"eikonal\": at each image point, or v(z) with nz "
-    "values; mode \"time\": rms "
-    "velocity "
-    "likewise, v(t) with nz values" },
+    "values; mode \"time\": rms velocity likewise, v(t) with nz values" },
   { "wav", MOHO_P_ARRAY, AT(wav), true, 0, NULL, "the wavelet, of any length" },
   { "wavcenter", MOHO_P_INT, AT(wavcenter), true, 1, NULL, "index of its time zero, from 1" },
   { "mode", MOHO_P_TEXT, AT(mode), false, 0, "analytic|eikonal|byot|time",
     "analytic: straight rays; eikonal: first arrivals in a velocity that varies (moho.eikonal), positions inside the "
-    "image; "
-    "byot: your own times in trav; time: time migration, straight rays in rms velocity without tables. Default: byot "
-    "with "
-    "trav, eikonal when vel is an array, analytic when it is a number" },
+    "image; byot: your own times in trav; time: time migration, straight rays in rms velocity without tables. Default: "
+    "byot with trav, eikonal when vel is an array, analytic when it is a number" },
   { "trav", MOHO_P_ARRAYS, AT(trav), false, 0, NULL,
     "times {Ts, Tr} (s), (points, ns) and (points, nr), points in the model's order; not given: computed; {T} when "
-    "sources and receivers "
-    "are the same; NaN or "
-    "infinite: not reached" },
+    "sources and receivers are the same; NaN or infinite: not reached" },
   { "wavfilter", MOHO_P_BOOL, AT(wavfilter), false, 0, NULL, "filter the wavelet with sqrt(i w) (3-D: -i w)" },
   { "dynamic", MOHO_P_BOOL, AT(dynamic), false, 0, NULL,
     "weights: 2 cos(theta/2) As Ar / vel at each image point, theta the angle between the rays to source and receiver "
     "(2-D: signed), A = 1/sqrt(distance + eps), in 3-D 1/(distance + eps). Mode byot: needs vel too" },
   { "amp", MOHO_P_ARRAYS, AT(amp), false, 0, NULL,
     "amplitudes {As, Ar} with trav, shaped like it, in place of those of straight distances; {A} where one serves "
-    "both. "
-    "Dynamic only; not given: those" },
+    "both. Dynamic only; not given: those" },
   { "amp_eps", MOHO_P_REAL, AT(amp_eps), false, NAN, NULL,
     "eps (m). Default: 0.01 (largest distance of sources + of receivers), of the whole survey. Dynamic only" },
   { "angleaperture", MOHO_P_NUMBERS, AT(angleaperture), false, 0, NULL,
     "largest angle of the rays at an image point from the vertical, from the slopes of the times (degrees), {from "
-    "where "
-    "it is tapered, to}; a number a is {0.8 a, a}; false: no limit. Default: 90 when dynamic, else no limit" },
+    "where it is tapered, to}; a number a is {0.8 a, a}; false: no limit. Default: 90 when dynamic, else no limit" },
   { "aperture", MOHO_P_NUMBERS, AT(aperture), false, 0, NULL,
     "largest offset of source and receiver in cells of the image over the point's row, counted from 1, {from where it "
-    "is "
-    "tapered, to}; a number a is {0.8 a, a}. Default: no limit" },
+    "is tapered, to}; a number a is {0.8 a, a}. Default: no limit" },
   { "aperture_taper", MOHO_P_TEXT, AT(aperture_taper), false, 0, "cosine|hard",
     "of aperture: cosine, or hard, weight 1 up to its end as in PyLops. Default: cosine" },
   { "traces", MOHO_P_ARRAYS, AT(traces), false, 0, "isrc,irec",
@@ -230,24 +221,20 @@ static const moho_param kirchhoff_params[] = {
     "pairs, (ns, nr, nt)" },
   { "tables", MOHO_P_TEXT, AT(tables), false, 0, "full|coarse|none",
     "full: times at each image point are kept; coarse: at every table_step-th along each axis, between which time over "
-    "distance is interpolated "
-    "as it is needed (modes eikonal and byot); none: straight rays are computed as they are needed (modes analytic and "
-    "time). Default: full; mode \"time\": none" },
+    "distance is interpolated as it is needed (modes eikonal and byot); none: straight rays are computed as they are "
+    "needed (modes analytic and time). Default: full; mode \"time\": none" },
   { "table_step", MOHO_P_INT, AT(table_step), false, 0, NULL, "of coarse tables, 2 or more points. Default: 4" },
   { "table_tol", MOHO_P_REAL, AT(table_tol), false, NAN, NULL,
     "what the times of coarse tables may be off by (s) at the 99th percentile of random points; it is measured, and "
-    "print shows it. Default: 0.02 "
-    "samples" },
+    "print shows it. Default: 0.02 samples" },
   { "table_keep", MOHO_P_TEXT, AT(table_keep), false, 0, "device|host",
     "where full tables of the sources are between applications: device; host: in page-locked memory, and an "
-    "application copies up those of its "
-    "own sources; the receivers' are on the device. With split, groups on lanes have theirs come beside the kernels of "
-    "others. On cuda host is "
-    "for f32, all pairs, without dynamic and apertures; on the CPU both are one. Default: device" },
+    "application copies up those of its own sources; the receivers' are on the device. With split, groups on lanes "
+    "have theirs come beside the kernels of others. On cuda host is for f32, all pairs, without dynamic and apertures; "
+    "on the CPU both are one. Default: device" },
   { "lateral_aperture", MOHO_P_NUMBERS, AT(lateral_aperture), false, 0, NULL,
     "largest lateral distance of midpoint and image point over depth below the midpoint, {from where it is tapered, "
-    "to}; a number a is {0.8 a, "
-    "a}. Mode \"time\": depth is v t / 2, positions' z is not used. Default: no limit" },
+    "to}; a number a is {0.8 a, a}. Mode \"time\": depth is v t / 2, positions' z is not used. Default: no limit" },
   { 0 },
 };
 
@@ -255,14 +242,10 @@ const moho_opclass moho_op_kirchhoff_class = {
   .name = "kirchhoff",
   .title = "Kirchhoff",
   .help = "Kirchhoff modelling, model (nx, nz) or (ny, nx, nz) to data (ns, nr, nt) or (traces, nt): each image "
-          "point adds the wavelet at the "
-          "time source - point - receiver, linearly interpolated. Its adjoint is migration. Times beyond the record, "
-          "before t[1] and after the last, "
-          "are left out. One table of times for a source and a receiver, never for a pair. "
-          "d(s, r, t) = sum over p of m(p) wav(t - t_s(p) - t_r(p)). Data in the unit of the model times that of wav; "
-          "times in "
-          "s, places in m. "
-          "After PyLops' Kirchhoff.",
+          "point adds the wavelet at the time source - point - receiver, linearly interpolated. Its adjoint is "
+          "migration. Times beyond the record, before t[1] and after the last, are left out. One table of times for a "
+          "source and a receiver, never for a pair. d(s, r, t) = sum over p of m(p) wav(t - t_s(p) - t_r(p)). Data in "
+          "the unit of the model times that of wav; times in s, places in m. After PyLops' Kirchhoff.",
   .size = sizeof(kirchhoff),
   .params = kirchhoff_params,
   .init = kirchhoff_init,

@@ -160,8 +160,7 @@ const moho_opclass moho_op_kronecker_class = {
   .title = "Kronecker",
   .help = "The Kronecker product of two operators: op2 on each row of the model as a matrix (op1's size, op2's size), "
           "then op1 on each column. Model (op1.dims, op2.dims), data (op1.dimsd, op2.dimsd). Separable operators on "
-          "several axes. "
-          "y = op1 X op2^T with the model as a matrix X. Unit of the model times those of op1 and op2. "
+          "several axes. y = op1 X op2^T with the model as a matrix X. Unit of the model times those of op1 and op2. "
           "After PyLops' Kronecker.",
   .size = sizeof(kronecker),
   .params = kronecker_params,

@@ -71,8 +71,7 @@ const moho_opclass moho_op_lift_class = {
   .title = "Lift",
   .help = "Moves data between the host and a device: forward host to device, adjoint device to host. "
           "moho.lift(dims) with the default device; to the CPU it is the identity without a copy. What is on its far "
-          "side already is handed "
-          "through. Operators never move data on their own.",
+          "side already is handed through. Operators never move data on their own.",
   .size = sizeof(lift),
   .params = params,
   .init = lift_init,

@@ -56,9 +56,7 @@ const moho_opclass moho_op_matrix_class = {
   .name = "matrix",
   .title = "Matrix",
   .help = "y = A x along the first axis. Model (n, otherdims), data (m, otherdims) for A (m, n). "
-          "Data in the model's unit times A's. "
-          "After PyLops' "
-          "MatrixMult.",
+          "Data in the model's unit times A's. After PyLops' MatrixMult.",
   .size = sizeof(matrix),
   .params = matrix_params,
   .init = matrix_init,

@@ -159,10 +159,8 @@ const moho_opclass moho_op_memoize_class = {
   .title = "Memoize",
   .help = "The operator itself, but that the last max_neval results of each direction are kept with their inputs and "
           "given again for the same input. Shapes of op. Worth it where an application costs much more than a pass "
-          "over its input; the memory it takes is max_neval models and data in each direction. "
-          "y = op x, in op's units. "
-          "After PyLops' "
-          "MemoizeOperator (which keeps forward and adjoint results together).",
+          "over its input; the memory it takes is max_neval models and data in each direction. y = op x, in op's "
+          "units. After PyLops' MemoizeOperator (which keeps forward and adjoint results together).",
   .size = sizeof(memoize),
   .params = memoize_params,
   .init = memoize_init,

@@ -181,11 +181,8 @@ const moho_opclass moho_op_poststack_linear_modelling_class = {
   .title = "PoststackLinearModelling",
   .help =
       "d = W D m: the wavelet on the time derivative (a step of 1) of m, the logarithm of acoustic impedance; the "
-      "factor 1/2 "
-      "of reflectivity belongs to the wavelet. Time is the first axis: model and data (nt0, spatdims). "
-      "The model has no unit, the data have wav's. "
-      "After PyLops' "
-      "PoststackLinearModelling.",
+      "factor 1/2 of reflectivity belongs to the wavelet. Time is the first axis: model and data (nt0, spatdims). The "
+      "model has no unit, the data have wav's. After PyLops' PoststackLinearModelling.",
   .size = sizeof(poststack),
   .params = poststack_params,
   .init = poststack_init,

@@ -42,9 +42,7 @@ const moho_opclass moho_op_real_class = {
   .title = "Real",
   .help = "The real part: model dims of dtype (c64 or c128), data dims of its real dtype; the adjoint gives x + 0i. "
           "Linear over the reals only: the dot test compares real parts. With a real dtype it is the identity. Real "
-          "models of complex physics. "
-          "y = Re x. Data in the model's unit. "
-          "After PyLops' Real.",
+          "models of complex physics. y = Re x. Data in the model's unit. After PyLops' Real.",
   .size = sizeof(real_part),
   .params = real_params,
   .init = real_init,

@@ -86,10 +86,8 @@ const moho_opclass moho_op_regression_class = {
   .name = "regression",
   .title = "Regression",
   .help = "y[i] = sum over j from 0 to order of x[j+1] t[i]^j. Model (order + 1): the coefficients, lowest first; data "
-          "(#taxis). "
-          "Least squares with it fits a trend. "
-          "x[j+1] in the unit of the data over that of t^j. "
-          "After PyLops' Regression.",
+          "(#taxis). Least squares with it fits a trend. x[j+1] in the unit of the data over that of t^j. After "
+          "PyLops' Regression.",
   .size = sizeof(regression),
   .params = regression_params,
   .init = regression_init,

@@ -89,9 +89,8 @@ const moho_opclass moho_op_restriction_class = {
   .title = "Restriction",
   .help = "y[i] = x[index[i]] along one axis. Model dims, data dims with as many positions on that axis as index has. "
           "The adjoint puts them back, zeros elsewhere, and adds where a position is repeated. Missing traces, "
-          "receivers on a grid. "
-          "Data in the model's unit. "
-          "After PyLops' Restriction (whose adjoint overwrites repeated positions).",
+          "receivers on a grid. Data in the model's unit. After PyLops' Restriction (whose adjoint overwrites repeated "
+          "positions).",
   .size = sizeof(restriction),
   .params = restriction_params,
   .init = restriction_init,

@@ -54,9 +54,7 @@ const moho_opclass moho_op_roll_class = {
   .name = "roll",
   .title = "Roll",
   .help = "y[i + shift] = x[i] along one axis, what leaves at one end comes in at the other. Model and data dims. "
-          "Static shifts of periodic data. "
-          "Data in the model's unit. "
-          "After PyLops' Roll.",
+          "Static shifts of periodic data. Data in the model's unit. After PyLops' Roll.",
   .size = sizeof(roll),
   .params = roll_params,
   .init = roll_init,

@@ -123,10 +123,7 @@ const moho_opclass moho_op_shift_class = {
   .name = "shift",
   .title = "Shift",
   .help = "y(t) = x(t - shift) along one axis, by exp(-2 pi i f shift) in the spectrum; circular within nfft samples. "
-          "Model "
-          "and data dims. Static corrections, blending delays. "
-          "Data in the model's unit. "
-          "After PyLops' Shift.",
+          "Model and data dims. Static corrections, blending delays. Data in the model's unit. After PyLops' Shift.",
   .size = sizeof(shift),
   .params = shift_params,
   .init = shift_init,

@@ -69,9 +69,8 @@ const moho_opclass moho_op_smoothing1d_class = {
   .title = "Smoothing1D",
   .help = "y[i] = the sum of the nsmooth samples around x[i] along one axis over nsmooth, zeros outside, so that "
           "values fall off at the ends; its own adjoint. Model and data dims. The time it takes does not depend on "
-          "nsmooth (van Herk 1992). Smooth models, preconditioning. "
-          "Data in the model's unit. "
-          "After PyLops' Smoothing1D.",
+          "nsmooth (van Herk 1992). Smooth models, preconditioning. Data in the model's unit. After PyLops' "
+          "Smoothing1D.",
   .size = sizeof(smoothing1d),
   .params = smoothing1d_params,
   .init = smoothing1d_init,

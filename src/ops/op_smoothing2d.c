@@ -86,10 +86,8 @@ const moho_opclass moho_op_smoothing2d_class = {
   .name = "smoothing2d",
   .title = "Smoothing2D",
   .help = "y = the sum of the n1 x n2 samples around x along two axes over their number, zeros outside; its own "
-          "adjoint. Model and data dims. The time it takes does not depend on nsmooth. Smooth models, "
-          "preconditioning. "
-          "Data in the model's unit. "
-          "After PyLops' Smoothing2D.",
+          "adjoint. Model and data dims. The time it takes does not depend on nsmooth. Smooth models, preconditioning. "
+          "Data in the model's unit. After PyLops' Smoothing2D.",
   .size = sizeof(smoothing2d),
   .params = smoothing2d_params,
   .init = smoothing2d_init,

@@ -129,9 +129,7 @@ const moho_opclass moho_op_spread_class = {
   .help = "Each element (x0, t0) of the model is added at (x, table[x0, t0, x]) for every x; with fractions (1 - "
           "dtable) of it there and dtable at the next sample. The adjoint stacks along the same curves. Model (nx0, "
           "nt0), data (nx, nt). The table is kept in both directions on the device: about 16 bytes an entry. Moveout, "
-          "slant stacks. "
-          "y[x, table[x0, t0, x]] += x[x0, t0]. Data in the model's unit. "
-          "After PyLops' Spread.",
+          "slant stacks. y[x, table[x0, t0, x]] += x[x0, t0]. Data in the model's unit. After PyLops' Spread.",
   .size = sizeof(spread),
   .params = spread_params,
   .init = spread_init,

@@ -56,9 +56,7 @@ const moho_opclass moho_op_sum_class = {
   .name = "sum",
   .title = "Sum",
   .help = "y = sum of x over one axis. Model dims, data dims without that axis, (1) when it is the only one; the "
-          "adjoint repeats the data along it. Stacks. "
-          "Data in the model's unit. "
-          "After PyLops' Sum.",
+          "adjoint repeats the data along it. Stacks. Data in the model's unit. After PyLops' Sum.",
   .size = sizeof(sum),
   .params = sum_params,
   .init = sum_init,

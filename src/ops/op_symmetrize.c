@@ -75,9 +75,7 @@ const moho_opclass moho_op_symmetrize_class = {
   .name = "symmetrize",
   .title = "Symmetrize",
   .help = "An axis mirrored about its first sample: y[n-1+i] = x[i] and y[n+1-i] = x[i], i from 1. Model dims, data "
-          "dims with 2n - 1 on that axis. Zero-phase wavelets. "
-          "Data in the model's unit. "
-          "After PyLops' Symmetrize.",
+          "dims with 2n - 1 on that axis. Zero-phase wavelets. Data in the model's unit. After PyLops' Symmetrize.",
   .size = sizeof(symmetrize),
   .params = symmetrize_params,
   .init = symmetrize_init,

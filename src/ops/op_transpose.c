@@ -61,10 +61,8 @@ const moho_opclass moho_op_transpose_class = {
   .name = "transpose",
   .title = "Transpose",
   .help = "The axes in another order: axis i of the data is axis axes[i] of the model. Model dims, data dims in that "
-          "order; the adjoint turns them back. Between operators that work along different axes. "
-          "y[i3, i1, i2] = x[i1, i2, i3] for axes {3, 1, 2}. Data in the model's unit. "
-          "After PyLops' "
-          "Transpose.",
+          "order; the adjoint turns them back. Between operators that work along different axes. y[i3, i1, i2] = x[i1, "
+          "i2, i3] for axes {3, 1, 2}. Data in the model's unit. After PyLops' Transpose.",
   .size = sizeof(transpose),
   .params = transpose_params,
   .init = transpose_init,
