@@ -173,6 +173,24 @@ static int run_lua(lua_State *L, const options *o, char **argv)
   return rc;
 }
 
+static int run_test(lua_State *L, const options *o)
+{
+  int rc = set_device(L, o);
+  return rc ? rc : run_module(L, "moho.test");
+}
+
+static int run_job(lua_State *L, const options *o, char **argv)
+{
+  switch (o->what) {
+  case RUN_TEST: return run_test(L, o);
+  case RUN_HELP: return run_module(L, "moho.help_command");
+  case RUN_HEAD: return run_module(L, "moho.head_command");
+  case RUN_CONVERT: return run_module(L, "moho.convert_command");
+  case RUN_SWEEP: return run_sweep(L, o);
+  default: return run_lua(L, o, argv);
+  }
+}
+
 static int show(const options *o)
 {
   switch (o->what) {
@@ -217,22 +235,7 @@ int main(int argc, char **argv)
   signals_install(L);
   if (o.jit == 0) luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
   rc = start_language(L, &o);
-  if (rc) {
-    /* told */
-  } else if (o.what == RUN_TEST) {
-    rc = set_device(L, &o);
-    if (!rc) rc = run_module(L, "moho.test");
-  } else if (o.what == RUN_HELP) {
-    rc = run_module(L, "moho.help_command");
-  } else if (o.what == RUN_HEAD) {
-    rc = run_module(L, "moho.head_command");
-  } else if (o.what == RUN_CONVERT) {
-    rc = run_module(L, "moho.convert_command");
-  } else if (o.what == RUN_SWEEP) {
-    rc = run_sweep(L, &o);
-  } else {
-    rc = run_lua(L, &o, argv);
-  }
+  if (!rc) rc = run_job(L, &o, argv);
   options_clear(&o);
   state_exit(L, rc);
 }
