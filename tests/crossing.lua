@@ -17,15 +17,4 @@ function crossing.diagonal(n, t, seed, where)
   return moho.diagonal{ diag = crossing.normal({ n }, t, seed), dims = { n }, dtype = t, device = where }
 end
 
---- `it` of specs that need the first GPU, pending where there is none: local it_there = crossing.it_there(it, pending).
-function crossing.it_there(it, pending)
-  local device, none = moho.device "cuda:0"
-  return function(name, f)
-    it(name, function()
-      if not device then return pending(none) end
-      f()
-    end)
-  end
-end
-
 return crossing

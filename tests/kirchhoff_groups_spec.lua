@@ -14,7 +14,12 @@ local lag = device and moho.devices()[2].about:match "lags" ~= nil
 local card = device and not lag
 local where = device or "cpu"
 
-local it_there = crossing.it_there(it, pending)
+local function it_there(name, f)
+  it(name, function()
+    if not device then return pending(none) end
+    f()
+  end)
+end
 
 local function positions(n, a, b, z)
   local x = numbers(n, function(i) return a + (b - a) * (i - 1) / math.max(n - 1, 1) + 0.7 * math.sin(i) end)

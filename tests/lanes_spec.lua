@@ -13,7 +13,12 @@ local lag = device and moho.devices()[2].about:match "lags" ~= nil
 local dtypes = { "f32", "f64", "c64", "c128" }
 local memcheck = os.getenv "MOHO_MEMCHECK"
 
-local it_there = crossing.it_there(it, pending)
+local function it_there(name, f)
+  it(name, function()
+    if not device then return pending(none) end
+    f()
+  end)
+end
 
 local function matrix(m, n, t, seed, where) return moho.matrix{ A = normal({ m, n }, t, seed), dtype = t, device = where } end
 local function up(n, t, where) return moho.lift({ n }, { device = where or device, dtype = t }) end

@@ -12,7 +12,12 @@ local device, none = moho.device "cuda:0"
 local lag = device and moho.devices()[2].about:match "lags" ~= nil
 local dtypes = { "f32", "f64", "c64", "c128" }
 
-local it_there = crossing.it_there(it, pending)
+local function it_there(name, f)
+  it(name, function()
+    if not device then return pending(none) end
+    f()
+  end)
+end
 
 describe("transfers", function()
   it_there("of a lifted chain: each side once, one wait, no allocation", function()
