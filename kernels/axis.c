@@ -190,11 +190,11 @@ static size_t box_slot(int64_t half, int64_t inner)
   return (size_t)(2 * half + 2) * (size_t)box_span(half, inner) * 2 * sizeof(double);
 }
 
+/* Windows that need none by real factors take the other way by complex ones. */
 static size_t cpu_box_work(moho_dtype t, int64_t half, int64_t n, int64_t inner)
 {
-  (void)t;
   if (half > n) half = n;
-  return inner == 1 && 2 * half + 1 <= AXIS_NEAR ? 0 : (size_t)moho_threads(0) * box_slot(half, inner);
+  return inner == 1 && 2 * half + 1 <= AXIS_NEAR && !moho_dtype_complex(t) ? 0 : (size_t)moho_threads(0) * box_slot(half, inner);
 }
 
 /* Blocks b .. b+AXIS_LANES-1 of a row: side by side, or at the row's ends one by one. */

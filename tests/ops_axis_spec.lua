@@ -345,6 +345,18 @@ describe("large shapes", function()
     assert.is_true(moho.dottest(A))
   end)
 
+  it("smoothing by complex factors", function()
+    for _, width in ipairs { 1, 3, 51, 513, 1025 } do
+      for _, dtype in ipairs { "c64", "c128" } do
+        local x, y = normal(1, { 3, 701 }, dtype), normal(2, { 3, 701 }, dtype)
+        local A, by = make("smoothing1d", { dims = x.shape, nsmooth = width, dtype = dtype }), moho.complex(0.5, -2)
+        local want = y + by * (A * x)
+        A:apply(x, y, by, true)
+        assert.allclose(want, y, dtype == "c64" and 1e-5 or 1e-13)
+      end
+    end
+  end)
+
   it("give the same bits on any number of threads", function()
     local before = moho.threads()
     local shape = { 7, 301, 23 }
