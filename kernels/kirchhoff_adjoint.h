@@ -14,7 +14,11 @@ typedef struct adjoint_work {
   int32_t *low, *high;
   int32_t *sides;                       /* with coarse tables: the tile's sides with weights, and their lots */
   kir_lot *lots;
+  uint8_t *marks[KIR_TILE];             /* bits: sides with weights in a patch            */
 } adjoint_work;
+
+/* Whole bytes, and those that a reading of four at the last side goes beyond. */
+static size_t mark_bytes(const moho_kirchhoff *k) { return (size_t)k->nside / 8 + 4; }
 
 static adjoint_work adjoint_scratch(const moho_kirchhoff *k, char **work)
 {
@@ -28,6 +32,7 @@ static adjoint_work adjoint_scratch(const moho_kirchhoff *k, char **work)
   const size_t sides = k->step && k->parts ? (size_t)k->nside : 0;
   w.sides = (int32_t *)take(work, sides * sizeof *w.sides);
   w.lots = (kir_lot *)take(work, most_lots(sides) * sizeof *w.lots);
+  for (int j = 0; j < KIR_TILE; j++) w.marks[j] = (uint8_t *)take(work, sides ? mark_bytes(k) : 0);
   return w;
 }
 
@@ -385,31 +390,66 @@ static int64_t next_side(const moho_kirchhoff *k, int64_t from)
   return from;
 }
 
-/* Rows of all sides; with coarse tables, of those that have weights in some patch of the tile. */
-static void make_rows(const tile_sum *q)
+static void set_marks(uint8_t *marks, const kir_lot *s, unsigned lit)
+{
+  uint32_t v;
+  memcpy(&v, marks + s->side[0] / 8, sizeof v);
+  v |= lit << s->side[0] % 8;
+  memcpy(marks + s->side[0] / 8, &v, sizeof v);
+}
+
+static unsigned marks_of(const uint8_t *marks, const kir_lot *s)
+{
+  unsigned lit = 0;
+  if (s->run) {
+    memcpy(&lit, marks + s->side[0] / 8, sizeof lit);
+    return lit >> s->side[0] % 8 & ((1u << s->n) - 1);
+  }
+  for (int l = 0; l < s->n; l++) lit |= (unsigned)(marks[s->side[l] / 8] >> s->side[l] % 8 & 1) << l;
+  return lit;
+}
+
+/* The sides that have weights in some patch of a tile, in lots; gives how many lots. */
+static int64_t lit_lots(const tile_sum *q)
 {
   const moho_kirchhoff *k = q->k;
   const adjoint_work *w = q->w;
   kir_lot all;
   int64_t n = 0;
+  for (int j = 0; j < q->n; j++) memset(w->marks[j], 0, mark_bytes(k));
+  memset(w->r.lit, 0, (size_t)(q->n * k->nside));
   for (int64_t i = next_side(k, 0); i < k->nside; i = next_side(k, i + L)) {
-    unsigned lit = 0;
+    unsigned any = 0;
     sides_from(k, i, &all);
-    if (!k->step || !k->parts) {
-      for (int j = 0; j < q->n; j++) fresh_rows(k, &w->geo[j], &w->mesh[j], q->patch + j, &all, &w->r, j * k->nside);
-      continue;
+    for (int j = 0; j < q->n; j++) {
+      const unsigned lit = by_vectors(k, q->patch + j) ? lit_sides(k, &w->geo[j], &w->mesh[j], &all) : every;
+      set_marks(w->marks[j], &all, lit);
+      any |= lit;
     }
-    for (int j = 0; j < q->n; j++)
-      lit |= by_vectors(k, q->patch + j) ? lit_sides(k, &w->geo[j], &w->mesh[j], &all) : every;
-    for (int l = 0; l < all.n; l++) {
-      if (lit >> l & 1) w->sides[n++] = all.side[l];
-      for (int j = 0; j < q->n; j++) w->r.lit[j * k->nside + all.side[l]] = 0;
-    }
+    for (int l = 0; l < all.n; l++)
+      if (any >> l & 1) w->sides[n++] = all.side[l];
   }
-  const int64_t lots = make_lots(w->sides, n, true, w->lots);
+  return make_lots(w->sides, n, true, w->lots);
+}
+
+/* Rows of all sides; with coarse tables, of those that have weights in some patch of the tile. */
+static void make_rows(const tile_sum *q)
+{
+  const moho_kirchhoff *k = q->k;
+  const adjoint_work *w = q->w;
+  if (!k->step || !k->parts) {
+    kir_lot all;
+    for (int64_t i = next_side(k, 0); i < k->nside; i = next_side(k, i + L)) {
+      sides_from(k, i, &all);
+      for (int j = 0; j < q->n; j++) fresh_rows(k, &w->geo[j], &w->mesh[j], q->patch + j, &all, &w->r, j * k->nside);
+    }
+    return;
+  }
+  const int64_t lots = lit_lots(q);
   for (int j = 0; j < q->n; j++)
     for (int64_t i = 0; i < lots; i++)
-      fresh_rows(k, &w->geo[j], &w->mesh[j], q->patch + j, &w->lots[i], &w->r, j * k->nside);
+      lot_rows(k, &w->geo[j], &w->mesh[j], q->patch + j, &w->lots[i], marks_of(w->marks[j], &w->lots[i]), &w->r,
+               j * k->nside);
 }
 
 static void adjoint(const moho_kirchhoff *k, const float *d, double alpha, bool add, float *m, char *work, size_t slot,

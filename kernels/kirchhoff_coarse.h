@@ -247,12 +247,12 @@ static inline __attribute__((always_inline)) void coarse_weights(const moho_kirc
   }
 }
 
-/* Rows at + s->row of a patch whose points all have times that fit the usual unit. */
+/* Rows at + s->row of a patch whose points all have times that fit the usual unit; lit: of its sides those that
+   lit_sides gives. */
 static void coarse_rows(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, const kir_lot *s,
-                        const kir_rows *r, int64_t at)
+                        unsigned lit, const kir_rows *r, int64_t at)
 {
   vf far[L];
-  const unsigned lit = k->parts ? lit_sides(k, g, m, s) : 0;
   coarse_times(k, g, m, s, r, at, far);
   if (k->parts == 1) coarse_weights(k, 1, g, m, patch, s, lit, r, at, far);
   if (k->parts == 2) coarse_weights(k, 2, g, m, patch, s, lit, r, at, far);

@@ -190,13 +190,19 @@ static void sides_from(const moho_kirchhoff *k, int64_t first, kir_lot *s)
   for (int l = 0; l < L; l++) s->side[l] = s->row[l] = (int32_t)(first + (l < s->n ? l : s->n - 1));
 }
 
-/* A lot's rows from row `at` on. */
-static void fresh_rows(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, const kir_lot *s,
-                       const kir_rows *r, int64_t at)
+/* A lot's rows from row `at` on; lit: where `by_vectors` is, what lit_sides gives. */
+static void lot_rows(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, const kir_lot *s,
+                     unsigned lit, const kir_rows *r, int64_t at)
 {
   if (by_vectors(k, patch)) {
-    coarse_rows(k, g, m, patch, s, r, at);
+    coarse_rows(k, g, m, patch, s, lit, r, at);
     return;
   }
   for (int l = 0; l < s->n; l++) make_row(k, g, patch, s->side[l], r, at + s->row[l]);
+}
+
+static void fresh_rows(const moho_kirchhoff *k, const kir_geo *g, const kir_mesh *m, int64_t patch, const kir_lot *s,
+                       const kir_rows *r, int64_t at)
+{
+  lot_rows(k, g, m, patch, s, k->parts && by_vectors(k, patch) ? lit_sides(k, g, m, s) : 0, r, at);
 }
