@@ -3,111 +3,24 @@
    straight rays, in a part of the work area that the next few take over. Nothing is contracted to fused multiply-adds here,
    so that a leg is on the same side of its taper's steps as on the CPU. */
 #include <math.h>
-#include "kirchhoff_cuda_times.cuh"
-#include "kirchhoff_cuda_weights.cuh"
-
-/* ---- legs of straight rays and of the user's times ------------------------------------------- */
-
-__device__ static double entry(const void *p, bool wide, const int64_t stride[2], int64_t i, int64_t j)
-{
-  int64_t e = i * stride[0] + j * stride[1];
-  return wide ? ((const double *)p)[e] : (double)((const float *)p)[e];
-}
-
-__device__ static int64_t straight(const kc_geo &g, int side) { return side - (g.roff && side >= g.ns ? g.roff : 0); }
-
-__device__ static double distance(const kc_geo &g, int side, const int at[3])
-{
-  double square = 0;
-  for (int i = 0; i < 3; i++) {
-    double d = kc_coordinate(g, i, at[i]) - g.pos[i * (int64_t)g.nside + side];
-    square += d * d;
-  }
-  return sqrt(square);
-}
-
-template <typename R, int N> __device__ static double slowness(const kc_geo &g, const int at[3], int side)
-{
-  kc_cell<R, N> c;
-  kc_cell_of(g, at, &c);
-  kc_mixed<R> s = kc_mix(c, (const R *)g.nodes, g.nside, side);
-  return (double)s.first + (double)s.more;
-}
-
-__device__ static double raw_time(const kc_geo &g, int side, double v, const int at[3])
-{
-  if (g.tables == MOHO_KIRCHHOFF_COARSE) {
-    double s = g.single ? g.n[0] > 1 ? slowness<float, 8>(g, at, side) : slowness<float, 4>(g, at, side)
-                        : g.n[0] > 1 ? slowness<double, 8>(g, at, side) : slowness<double, 4>(g, at, side);
-    return distance(g, side, at) * s;
-  }
-  int k = g.roff && side >= g.ns;
-  if (g.mode == MOHO_KIRCHHOFF_BYOT)
-    return entry(g.trav[k], g.wide[k], g.stride[k], kc_index(g, at), straight(g, side));
-  return distance(g, side, at) / v;
-}
-
-/* dT/d(axis): central differences, one-sided at the image's edges; along an axis of one point, the straight ray's. */
-__device__ static double slope(const kc_geo &g, int side, double v, const int at[3], int axis)
-{
-  if (g.n[axis] == 1) {
-    double t = raw_time(g, side, v, at);
-    return t > 0 ? (g.o[axis] - g.pos[axis * (int64_t)g.nside + side]) / (v * v * t) : 0;
-  }
-  int lo[3] = {at[0], at[1], at[2]}, hi[3] = {at[0], at[1], at[2]};
-  if (at[axis] > 0) lo[axis]--;
-  if (at[axis] < g.n[axis] - 1) hi[axis]++;
-  return (raw_time(g, side, v, hi) - raw_time(g, side, v, lo)) / ((double)(hi[axis] - lo[axis]) * g.d[axis]);
-}
-
-__device__ static double amplitude(const kc_geo &g, int side, double v, const int at[3])
-{
-  int k = g.roff && side >= g.ns;
-  if (g.amp[0])
-    return entry(g.amp[k], g.amp_wide[k], g.amp_stride[k], kc_index(g, at), straight(g, side)) * sqrt(2 / v);
-  return kir_amplitude(g.three, distance(g, side, at), g.eps, v);
-}
-
-/* Where there is no time there is no weight. */
-__device__ static void leg(const kc_geo &g, bool has, int side, const int at[3], double w[3])
-{
-  w[0] = w[1] = w[2] = 0;
-  if (!has) return;
-  double v = g.nvel ? kc_velocity(g, at) : 0, slopes[3] = {};
-  for (int i = g.three ? 0 : 1; i < 3; i++) slopes[i] = slope(g, side, v, at, i);
-  kir_leg(g.dynamic, g.three, g.angle, g.taper, slopes, g.dynamic ? amplitude(g, side, v, at) : 1, w);
-}
-
-/* A leg of coarse tables near its position, from differences of the interpolated times. Few points are: kept out of the way. */
-__device__ static __noinline__ void near_leg(const kc_geo &g, int side, const int at[3], double w[3]) { leg(g, true, side, at, w); }
+#include "kirchhoff_cuda_legs.cuh"
 
 /* ---- what rows are made from -------------------------------------------------------------------- */
-
-struct rows {
-  kc_geo geo;
-  kc_boxes box;
-  const kc_span *span;                  /* [box][side]                                           */
-  const int *side;                      /* those that are wanted, or NULL: all                   */
-  int nsides, each;                     /* and how many of them a block makes                    */
-  int first, n, frac, parts;
-  uint32_t none;                        /* in place of a time                                    */
-  int64_t one;                          /* entries of a coarse table                             */
-  void *times, *legs;
-};
 
 /* A point to which all is computed: straight rays, the user's times. */
 template <typename R_> struct computed {
   typedef R_ R;
   int at[3];
-  __device__ void place(const rows &, const int p[3])
+  __device__ void place(const kc_making &, const int p[3])
   {
     for (int i = 0; i < 3; i++) at[i] = p[i];
   }
-  __device__ bool row(const rows &a, int side, int64_t *q, R w[3]) const
+  __device__ bool near(const kc_making &, int) const { return false; }
+  __device__ bool row(const kc_making &a, int side, int64_t *q, R w[3]) const
   {
     double v[3];
     bool has = kc_time(a.geo, side, at, a.frac, q);
-    if (a.parts) leg(a.geo, has, side, at, v);
+    if (a.parts) kc_leg_by_slopes(a.geo, has, side, at, v);
     for (int k = 0; k < 3; k++) w[k] = a.parts ? (R)v[k] : 0;
     return has;
   }
@@ -122,32 +35,25 @@ template <typename R_, int N> struct between {
   kc_cell<R, N> cell;
   int point[3];
   R scale;                              /* sqrt(2/v) of dynamic weights                          */
-  __device__ void place(const rows &a, const int p[3])
+  __device__ void place(const kc_making &a, const int p[3])
   {
     kc_cell_of(a.geo, p, &cell);
     for (int i = 0; i < 3; i++) point[i] = p[i];
     scale = a.geo.dynamic ? (R)sqrt(2 / kc_velocity(a.geo, p)) : 1;
   }
-  /* The distance says at once that most are not. */
-  __device__ bool near(const rows &a, int side, double far) const
+  /* Near the side's position, where legs are others (kc_fill_near). */
+  __device__ bool near(const kc_making &a, int side) const
   {
     const kc_geo &g = a.geo;
-    if (!a.parts || g.own_amp || !(far < KIR_NEAR * g.step * fmax(fmax(g.d[1], g.d[2]), g.three ? g.d[0] : 0))) return false;
     double away[3];
     for (int i = 0; i < 3; i++) away[i] = cell.at[i] - g.pos[i * (int64_t)g.nside + side];
-    return kir_near(g.three, g.d, g.step, away);
+    return a.parts && !g.own_amp && kir_near(g.three, g.d, g.step, away);
   }
-  __device__ bool row(const rows &a, int side, int64_t *q, R w[3]) const
+  __device__ bool row(const kc_making &a, int side, int64_t *q, R w[3]) const
   {
-    double far = kc_straight(a.geo, cell, side);
-    bool has = kc_time_between(a.geo, cell, side, far, a.frac, q);
-    if (has && near(a, side, far)) {
-      double v[3];
-      near_leg(a.geo, side, point, v);
-      for (int k = 0; k < 3; k++) w[k] = k < a.parts ? (R)v[k] : 0;
-      return true;
-    }
-    R amp = a.geo.dynamic && !a.geo.own_amp ? scale * spread(a.geo.three, (R)(far + a.geo.eps)) : scale;
+    bool has = kc_time_between(a.geo, cell, side, a.frac, q);
+    R amp = scale;
+    if (a.geo.dynamic && !a.geo.own_amp) amp *= spread(a.geo.three, (R)(kc_straight(a.geo, cell, side) + a.geo.eps));
 #pragma unroll
     for (int k = 0; k < 3; k++) {
       w[k] = 0;
@@ -163,7 +69,7 @@ template <typename R_, int N> struct between {
 /* ---- rows ----------------------------------------------------------------------------------------- */
 
 /* Of the adjoint kernels: a block a tile, a thread a point, side after side. WIDE: absolute, 64 bits. */
-template <class M, bool WIDE> __global__ void __launch_bounds__(KC_TILE) by_side_kernel(const __grid_constant__ rows a)
+template <class M, bool WIDE> __global__ void __launch_bounds__(KC_TILE) by_side_kernel(const __grid_constant__ kc_making a)
 {
   typedef typename M::R R;
   int tile = a.first + (int)blockIdx.x, at[3], end = min(a.nsides, (int)(blockIdx.y + 1) * a.each);
@@ -186,7 +92,7 @@ template <class M, bool WIDE> __global__ void __launch_bounds__(KC_TILE) by_side
 }
 
 /* Of the forward kernels: a block 32 points of a box, a warp four of them, a lane a side. */
-template <class M, bool WIDE> __global__ void __launch_bounds__(256) by_point_kernel(const __grid_constant__ rows a)
+template <class M, bool WIDE> __global__ void __launch_bounds__(256) by_point_kernel(const __grid_constant__ kc_making a)
 {
   typedef typename M::R R;
   __shared__ M point[KC_LANES];
@@ -229,7 +135,7 @@ template <class M, bool WIDE> __global__ void __launch_bounds__(256) by_point_ke
 }
 
 /* What a table holds of one side. A thread a point of the image, m in its order. */
-template <class M> __global__ void afresh_kernel(const __grid_constant__ rows a, int side, bool legs, double unit, double *m)
+template <class M> __global__ void afresh_kernel(const __grid_constant__ kc_making a, int side, bool legs, double unit, double *m)
 {
   typedef typename M::R R;
   int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, q;
@@ -240,7 +146,11 @@ template <class M> __global__ void afresh_kernel(const __grid_constant__ rows a,
   M p;
   p.place(a, at);
   bool has = p.row(a, side, &q, w);
-  double square = 0;
+  double square = 0, v[3];
+  if (legs && has && p.near(a, side)) {
+    kc_leg_by_slopes(a.geo, true, side, at, v);
+    for (int k = 0; k < 3; k++) w[k] = (R)v[k];
+  }
   for (int k = 0; k < a.parts; k++) square += (double)w[k] * (double)w[k];
   if (legs) m[i] = a.parts ? sqrt(square) : 1;
   else m[i] = has ? (double)q * unit * a.geo.dt + a.geo.half : NAN;
@@ -298,7 +208,7 @@ size_t kc_room(const moho_kirchhoff *k, moho_dir dir)
   return room > other ? room : other;
 }
 
-typedef void (*row_kernel)(rows);
+typedef void (*row_kernel)(kc_making);
 
 template <class M> static row_kernel kernel_of(moho_dir dir, bool wide)
 {
@@ -307,17 +217,17 @@ template <class M> static row_kernel kernel_of(moho_dir dir, bool wide)
   return dir == MOHO_FWD ? by_point_kernel<M, true> : by_side_kernel<M, true>;
 }
 
-static rows arguments(const moho_kirchhoff *k)
+static kc_making arguments(const moho_kirchhoff *k)
 {
   const kc_geo *g = &k->geo;
-  rows a = {};
+  kc_making a = {};
   a.geo = *g, a.frac = kc_frac(k), a.parts = k->parts, a.one = (int64_t)g->node[0] * g->node[1] * g->node[2] * g->nside;
   return a;
 }
 
 static moho_status fill(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, const kc_table_rows *r)
 {
-  rows a = arguments(k);
+  kc_making a = arguments(k);
   bool coarse = a.geo.tables == MOHO_KIRCHHOFF_COARSE, deep = a.geo.n[0] > 1, w = wide(k, dir);
   a.box = *boxes_of(k, dir);
   a.span = dir == MOHO_FWD && k->fast_forward ? k->panel_span : k->tile_span;
@@ -325,6 +235,10 @@ static moho_status fill(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, 
   a.first = r->first, a.n = r->n, a.times = r->times, a.legs = r->legs;
   a.none = dir == MOHO_FWD ? (uint32_t)(KC_HALF + 2) << KC_FRAC : kc_no_time(k);
   a.each = dir == MOHO_FWD ? 256 : 16;
+  if (coarse && !w && a.geo.single) {
+    MOHO_TRY(kc_fill_coarse(st, a, dir));
+    return kc_fill_near(st, a, dir, true);
+  }
   while ((a.nsides + a.each - 1) / a.each > 65535) a.each *= 2;
   row_kernel kernel;
   if (k->type == MOHO_F32)
@@ -334,7 +248,7 @@ static moho_status fill(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, 
   dim3 grid(dir == MOHO_FWD ? (unsigned)r->n * (unsigned)(a.box.per / KC_LANES) : (unsigned)r->n, (unsigned)((a.nsides + a.each - 1) / a.each));
   kernel<<<grid, dir == MOHO_FWD ? 256 : KC_TILE, 0, st>>>(a);
   CUDA_LAUNCHED("kirchhoff tables");
-  return MOHO_OK;
+  return coarse ? kc_fill_near(st, a, dir, false) : MOHO_OK;
 }
 
 /* Tables of all boxes. */
@@ -383,7 +297,7 @@ moho_status kc_rows_done(const moho_kirchhoff *k, cudaStream_t st, const kc_tabl
 
 moho_status kc_look_afresh(const moho_kirchhoff *k, cudaStream_t st, moho_kirchhoff_look what, int side, double *m)
 {
-  rows a = arguments(k);
+  kc_making a = arguments(k);
   bool coarse = a.geo.tables == MOHO_KIRCHHOFF_COARSE, deep = a.geo.n[0] > 1;
   auto kernel = afresh_kernel<computed<float>>;
   if (k->type == MOHO_F32) kernel = !coarse ? kernel : deep ? afresh_kernel<between<float, 8>> : afresh_kernel<between<float, 4>>;

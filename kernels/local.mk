@@ -95,6 +95,7 @@ cuda_sources += %D%/cuda_library.cu
 cuda_sources += %D%/kirchhoff_cuda.cu
 cuda_sources += %D%/kirchhoff_cuda_tables.cu
 cuda_sources += %D%/kirchhoff_cuda_fill.cu
+cuda_sources += %D%/kirchhoff_cuda_coarse.cu
 cuda_sources += %D%/kirchhoff_cuda_keep.cu
 cuda_sources += %D%/kirchhoff_cuda_part.cu
 cuda_sources += %D%/kirchhoff_cuda_weights.cu
@@ -109,7 +110,7 @@ EXTRA_DIST += %D%/kirchhoff_cuda.cuh %D%/kirchhoff_cuda_aperture.cuh %D%/kirchho
 cuda_sources += %D%/eikonal_cuda.cu
 EXTRA_DIST += %D%/eikonal_cuda_tile.cuh
 EXTRA_DIST += %D%/kirchhoff_cuda_walk.cuh %D%/kirchhoff_cuda_weights.cuh %D%/kirchhoff_cuda_ring.cuh
-EXTRA_DIST += %D%/kirchhoff_cuda_sweep.cuh %D%/kirchhoff_cuda_terms.cuh %D%/kirchhoff_cuda_times.cuh
+EXTRA_DIST += %D%/kirchhoff_cuda_sweep.cuh %D%/kirchhoff_cuda_terms.cuh %D%/kirchhoff_cuda_times.cuh %D%/kirchhoff_cuda_legs.cuh
 cuda_sources += %D%/vec_cuda.cu
 cuda_sources += %D%/axis_cuda.cu
 cuda_sources += %D%/axis_cuda_scan.cu
@@ -148,7 +149,8 @@ SUFFIXES = .cu .cuo
 	$(AM_V_NVCC)$(NVCOMPILE) -MMD -MP -MT $@ -MF $@.d -c $< -o $@
 $(cuda_objects): %D%/abi.h
 # Where the CPU's bits are wanted, nothing is contracted to fused multiply-adds.
-%D%/vec_cuda.cuo %D%/vec_cuda_reduce.cuo %D%/vec_cuda_axis.cuo %D%/vec_cuda_threshold.cuo %D%/eikonal_cuda.cuo %D%/kirchhoff_cuda_weights.cuo %D%/kirchhoff_cuda_fill.cuo: NVCC_FILE = -fmad=false
+%D%/vec_cuda.cuo %D%/vec_cuda_reduce.cuo %D%/vec_cuda_axis.cuo %D%/vec_cuda_threshold.cuo %D%/eikonal_cuda.cuo: NVCC_FILE = -fmad=false
+%D%/kirchhoff_cuda_weights.cuo %D%/kirchhoff_cuda_fill.cuo %D%/kirchhoff_cuda_coarse.cuo: NVCC_FILE = -fmad=false
 # Where cuFFT and cuBLAS were when this was built, for when the loader does not find them.
 %D%/cuda_library.cuo: NVCC_FILE = -DMOHO_CUDA_LIBDIR='"$(CUDA_LIBDIR)"'
 -include $(wildcard $(cuda_objects:=.d) scripts/bench_kirchhoff.cuo.d)

@@ -439,14 +439,15 @@ static void time_all(double seconds, bool verify)
                                 "afresh: time, full", "afresh: time, none" };
   for (int i = 0; i < 10; i++) {
     const bool coarse = strstr(kinds[i], "coarse"), none = strstr(kinds[i], "none");
-    fresh[i].name = kinds[i], fresh[i].tables = coarse ? COARSE : none ? NONE : MOHO_KIRCHHOFF_FULL;
+    fresh[i].name = kinds[i], fresh[i].rough = 0, fresh[i].tables = coarse ? COARSE : none ? NONE : MOHO_KIRCHHOFF_FULL;
     measure<float>(fresh[i], .05, false);
     if (i < 3) measure<double>(fresh[i], .05, false);
   }
   problem rolling = large, whole = large;
-  rolling.name = "rolling: 1000 x 240 of 3000", rolling.ns = 1000, rolling.nr = 2000, rolling.list = 4;
-  whole.name = "rolling: all pairs", whole.ns = 120, whole.nr = 2000;
+  rolling.ns = 1000, rolling.nr = 2000, rolling.list = 4, whole.ns = 120, whole.nr = 2000;
   for (bool fan : { false, true }) {
+    rolling.name = fan ? "rolling, dynamic: 1000 x 240 of 3000" : "rolling: 1000 x 240 of 3000";
+    whole.name = fan ? "rolling, dynamic: all pairs" : "rolling: all pairs";
     rolling.dynamic = whole.dynamic = fan, rolling.angle = whole.angle = fan ? 70 : 0;
     measure<float>(rolling, .05, false), measure<float>(whole, .05, false);
   }

@@ -22,6 +22,7 @@ struct problem {
   bool share = false;                   /* when timed: tell what part of the pairs has weight   */
   moho_kirchhoff_tables tables = MOHO_KIRCHHOFF_FULL;
   int step = 4;                         /* of coarse ones: any times, and any legs, at nodes    */
+  double rough = .01;                   /* how far their slowness is from that of straight rays */
 };
 
 struct made {
@@ -131,10 +132,9 @@ static mesh mesh_of(const problem &p)
 
 static double at_node(const problem &p, int number, int64_t node, int side, moho_dtype type)
 {
-  double a = sin(.37 * (double)node + side), v = number ? .6 + .4 * a : (1 + .01 * a) / 2000;
+  double a = sin(.37 * (double)node + side), v = number ? .6 + .4 * a : (1 + p.rough * a) / 2000;
   if (number && (node / 3 + side) % 5 == 0) v = 0;   /* no weight around it */
   if (number == 2) v *= cos(.21 * (double)node);
-  (void)p;
   return type == MOHO_F32 ? (double)(float)v : v;
 }
 
