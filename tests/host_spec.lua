@@ -123,6 +123,10 @@ describe("the host", function()
       for text, bytes in pairs{ ["1GiB"] = 2 ^ 30, ["1 gib"] = 2 ^ 30, ["500MB"] = 5e8, ["2e9"] = 2e9, ["64K"] = 65536 } do
         assert.equal(bytes, limit{ "--mem=" .. text }, text)
       end
+      -- a sweep's memory means the same
+      for _, text in ipairs{ "3", "3B", "3k", "3kB", "3KiB", "3M", "3MB", "3MiB", "3 G", "3GB", "3gib", "3T", "3 tb", "3TiB" } do
+        assert.equal(require "moho.sweep".bytes(text), limit{ "--mem=" .. text }, text)
+      end
       assert.equal(2 ^ 20, limit{ env = "MOHO_MEM=1MiB" })
       local json = require "dkjson"
       local _, told = run{ "--mem=1536MiB", "info" }

@@ -73,10 +73,10 @@ local function code_of(...)
   return text.hash(table.concat(words, "\n"))
 end
 
-local units = { [""] = 1, b = 1, k = 1e3, m = 1e6, g = 1e9, t = 1e12, kb = 1e3, mb = 1e6, gb = 1e9, tb = 1e12,
-  kib = 2 ^ 10, mib = 2 ^ 20, gib = 2 ^ 30, tib = 2 ^ 40 }
+local units = { [""] = 1, b = 1, kb = 1e3, mb = 1e6, gb = 1e9, tb = 1e12, k = 2 ^ 10, m = 2 ^ 20, g = 2 ^ 30,
+  t = 2 ^ 40, kib = 2 ^ 10, mib = 2 ^ 20, gib = 2 ^ 30, tib = 2 ^ 40 }
 
---- Bytes from 4e9 or "4 GiB"; nil when it is neither.
+--- Bytes from 4e9 or "4 GiB", as the host's --mem reads them; nil when it is neither.
 function M.bytes(v)
   if type(v) == "number" then return v > 0 and v or nil end
   local n, unit = tostring(v):lower():match "^%s*([%d.eE+-]+)%s*(%a*)%s*$"
