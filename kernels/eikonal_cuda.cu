@@ -3,7 +3,8 @@
    A block sweeps one tile of one position in shared memory, a thread for each line along z. Lines start one step after another, so
    that in every step a diagonal of the tile is worked on. Nodes are flagged when one that they depend on changes, as on the CPU: others
    are passed over, and a tile without any is not even brought. A launch does one diagonal of tiles for all positions of a batch, where any
-   position's window has some; tiles that need no sweep end at once. The host looks after each sweep whether any is left. */
+   position's window has some, and of each sweep that is under way: one begins as soon as its first tiles are behind those of the one before
+   for good. Tiles that need no sweep end at once. The host looks after each group of such sweeps whether any is left. */
 #include <string.h>
 #include "cuda_host.h"
 #include "eikonal_cuda_tile.cuh"
@@ -33,7 +34,7 @@ static int64_t at_once(const moho_eikonal_grid *g, int64_t n)
 
 static size_t cuda_eikonal_work(const moho_eikonal_grid *g, int64_t n)
 {
-  return (size_t)at_once(g, n) * cuda_eikonal_each(g) + 4 * MOHO_ALIGN;
+  return (size_t)at_once(g, n) * cuda_eikonal_each(g) + 5 * MOHO_ALIGN;
 }
 
 /* ---- a diagonal of tiles ------------------------------------------------------------------------- */
@@ -65,16 +66,19 @@ __device__ static bool tile_at(const window &w, int64_t sweep, int64_t d, unsign
   return true;
 }
 
-/* A diagonal of each position's window: blocks along x are its tiles, along y the positions. */
-template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINES) sweep_kernel(batch b, int64_t reach, int64_t sweep, int64_t diagonal)
+/* Sweeps that are under way at once: the first one's number, in its group too, and the diagonal that each has come to. */
+struct flight { int64_t sweep, diagonal[GROUP]; int first; };
+
+/* A diagonal of each position's window for each sweep: blocks along x are its tiles, along y the positions, along z the sweeps. */
+template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINES) sweep_kernel(batch b, int64_t reach, flight f)
 {
   __shared__ room<ND, SECOND> r;
   __shared__ int all;
   __shared__ unsigned long long most;
   int64_t at[3];
   int left = 0;
-  const int64_t pos = blockIdx.y;
-  if (!tile_at(window_of<ND>(b, b.source[pos], reach), sweep, diagonal, blockIdx.x, at)) return;
+  const int64_t pos = blockIdx.y, sweep = f.sweep + blockIdx.z;
+  if (!tile_at(window_of<ND>(b, b.source[pos], reach), sweep, f.diagonal[blockIdx.z], blockIdx.x, at)) return;
   const int64_t *count = b.tiles.count, jump[3] = { count[1] * count[2], count[2], 1 };
   const int64_t tile = at[0] * jump[0] + at[1] * jump[1] + at[2];
   uint8_t *dirty = b.dirty + pos * b.tiles.n + tile;
@@ -93,12 +97,13 @@ template <int ND, bool SECOND> __global__ void __launch_bounds__(shape<ND>::LINE
     left = all;
   }
   if (threadIdx.x) return;
+  b.tally->swept[f.first + blockIdx.z] = 1;
   *dirty = left & LEFT ? 1 : 0;
   for (int k = 0; k < 3; k++) {
     if (left >> (2 * k) & 1) dirty[-jump[k]] = 1;
     if (left >> (2 * k + 1) & 1) dirty[jump[k]] = 1;
   }
-  if (most) atomicMax(b.change + pos, most);
+  if (most && sweep == b.last) atomicMax(b.change + pos, most);
 }
 
 /* ---- before, between and after the stages ------------------------------------------------------------- */
@@ -184,8 +189,8 @@ template <int ND> __global__ void pending_kernel(batch b, int64_t reach)
   }
   any = __syncthreads_or(any);
   if (threadIdx.x) return;
-  b.pending[1 + blockIdx.x] = any != 0;
-  if (any) atomicOr(b.pending, 1);
+  b.pending[blockIdx.x] = any != 0;
+  if (any) atomicOr(&b.tally->left, 1);
 }
 
 struct results {
@@ -219,49 +224,78 @@ template <int ND> __global__ void give_kernel(batch b, results r)
 
 static dim3 over(int64_t items, int64_t n) { return dim3((unsigned)((items + THREADS - 1) / THREADS), (unsigned)n); }
 
-template <int ND, bool SECOND>
-static moho_status sweep_all(const batch &b, const moho_eikonal_source *source, int64_t reach, cudaStream_t st, int64_t sweep)
+/* How many launches after the one before it a sweep begins, in windows of n tiles at most: every tile comes later than it and those beside
+   it, which read it and flag it, came in the sweep before. There a tile is on a diagonal at most `turned` further on than here, one beside it
+   along an axis that does not turn one more. When all axes turn that takes the whole of the sweep before. */
+static int64_t behind(const int64_t n[3], int64_t sweep)
 {
-  int64_t tiles = 0, diagonals = 0;     /* of the largest window                             */
+  int64_t turned = 0, all = 0;
+  for (int k = 0; k < 3; k++) {
+    all += n[k] - 1;
+    if (eik_backward(sweep, k) != eik_backward(sweep - 1, k)) turned += n[k] - 1;
+  }
+  return turned + 2 < all + 1 ? turned + 2 : all + 1;
+}
+
+/* Sweeps first to first + n - 1, GROUP at most, of all windows: each as soon as the one before it is far enough. */
+template <int ND, bool SECOND>
+static moho_status sweep_group(const batch &b, const moho_eikonal_source *source, int64_t reach, cudaStream_t st, int64_t first, int n)
+{
+  int64_t tiles = 0, most[3] = { 0 }, begin[GROUP] = { 0 };          /* of the largest window */
   for (int64_t i = 0; i < b.n; i++) {
     const window w = window_of<ND>(b, source[i], reach);
-    const int64_t free = w.n[0] * across(w), deep = w.n[0] + w.n[1] + w.n[2] - 2;
+    const int64_t free = w.n[0] * across(w);
     if (free > tiles) tiles = free;
-    if (deep > diagonals) diagonals = deep;
+    for (int k = 0; k < 3; k++) most[k] = w.n[k] > most[k] ? w.n[k] : most[k];
   }
-  for (int64_t d = 0; d < diagonals; d++) {
-    sweep_kernel<ND, SECOND><<<dim3((unsigned)tiles, (unsigned)b.n), shape<ND>::LINES, 0, st>>>(b, reach, sweep, d);
+  const int64_t diagonals = most[0] + most[1] + most[2] - 2;
+  for (int i = 1; i < n; i++) begin[i] = begin[i - 1] + behind(most, first + i);
+  for (int64_t d = 0, lo = 0, hi = 0; d < begin[n - 1] + diagonals; d++) {
+    while (hi < n && begin[hi] <= d) hi++;
+    while (begin[lo] + diagonals <= d) lo++;
+    flight f = { first + lo, { 0 }, (int)lo };
+    for (int64_t i = lo; i < hi; i++) f.diagonal[i - lo] = d - begin[i];
+    sweep_kernel<ND, SECOND><<<dim3((unsigned)tiles, (unsigned)b.n, (unsigned)(hi - lo)), shape<ND>::LINES, 0, st>>>(b, reach, f);
     CUDA_LAUNCHED("eikonal sweep");
   }
   return MOHO_OK;
 }
 
-/* Whether any position's window has tiles left. */
-template <int ND> static moho_status pending(const batch &b, int64_t reach, cudaStream_t st, int *left)
+/* Whether any position's window has tiles left, and which sweeps of the group before had some. */
+template <int ND> static moho_status pending(const batch &b, int64_t reach, cudaStream_t st, tally *t)
 {
-  CUDA_TRY(cudaMemsetAsync(b.pending, 0, sizeof(int), st));
   pending_kernel<ND><<<(unsigned)b.n, THREADS, 0, st>>>(b, reach);
   CUDA_LAUNCHED("eikonal pending");
-  CUDA_TRY(cudaMemcpyAsync(left, b.pending, sizeof *left, cudaMemcpyDeviceToHost, st));
+  CUDA_TRY(cudaMemcpyAsync(t, b.tally, sizeof *t, cudaMemcpyDeviceToHost, st));
+  CUDA_TRY(cudaMemsetAsync(b.tally, 0, sizeof *t, st));
   CUDA_TRY(cudaStreamSynchronize(st));
   return MOHO_OK;
 }
 
-/* Sweeps until no tile of the windows is left: the number of sweeps, -1 when there were too many. */
+/* Sweeps until no tile of the windows is left: the number of sweeps, -1 when there were too many. What a group has beyond the last sweep
+   that is needed finds nothing to do, and does not count. */
 template <int ND, bool SECOND>
 static moho_status settle(const batch &b, const moho_eikonal_source *source, int64_t reach, cudaStream_t st, int64_t niter, int64_t *sweeps)
 {
-  int left = 0;
-  for (int64_t n = 0;; n++) {
-    /* the second stage's first round has all directions */
-    if (!SECOND || n == 0 || n >= 1 << ND || n == niter) MOHO_TRY(pending<ND>(b, reach, st, &left));
-    if (!left || n == niter) {
-      *sweeps = left ? -1 : n;
+  const int64_t round = SECOND ? 1 << ND : 0, each = 1 << (ND - 1);          /* the second stage's first round has all directions */
+  tally t = {};
+  CUDA_TRY(cudaMemsetAsync(b.tally, 0, sizeof t, st));
+  CUDA_TRY(cudaMemsetAsync(b.change, 0, (size_t)b.n * sizeof *b.change, st));
+  for (int64_t n = 0;;) {
+    if (n == 0 || n >= round || n == niter) MOHO_TRY(pending<ND>(b, reach, st, &t));
+    if (!t.left) {
+      while (n > round && !t.swept[(n - 1) % each]) n--;
+      *sweeps = n;
+      return MOHO_OK;
+    }
+    if (n == niter) {
+      *sweeps = -1;
       return MOHO_OK;
     }
     if (moho_stopped()) return moho_fail(MOHO_ESTOP, "interrupted");
-    CUDA_TRY(cudaMemsetAsync(b.change, 0, (size_t)b.n * sizeof *b.change, st));
-    MOHO_TRY((sweep_all<ND, SECOND>(b, source, reach, st, n)));
+    const int64_t some = niter - n < each ? niter - n : each;
+    MOHO_TRY((sweep_group<ND, SECOND>(b, source, reach, st, n, (int)some)));
+    n += some;
   }
 }
 
@@ -286,7 +320,7 @@ static moho_status find_failed(const batch &b, cudaStream_t st, int64_t first, m
   for (int64_t i = 0; i < b.n; i++) {
     int left;
     unsigned long long bits;
-    CUDA_TRY(cudaMemcpyAsync(&left, b.pending + 1 + i, sizeof left, cudaMemcpyDeviceToHost, st));
+    CUDA_TRY(cudaMemcpyAsync(&left, b.pending + i, sizeof left, cudaMemcpyDeviceToHost, st));
     CUDA_TRY(cudaMemcpyAsync(&bits, b.change + i, sizeof bits, cudaMemcpyDeviceToHost, st));
     CUDA_TRY(cudaStreamSynchronize(st));
     if (!left) continue;
@@ -328,7 +362,9 @@ static void lay_out(batch *b, int64_t most, char *work)
   b->change = (unsigned long long *)work;
   work += rounded((size_t)most * sizeof *b->change);
   b->pending = (int *)work;
-  work += rounded((size_t)(most + 1) * sizeof(int));
+  work += rounded((size_t)most * sizeof(int));
+  b->tally = (tally *)work;
+  work += rounded(sizeof *b->tally);
   b->dirty = (uint8_t *)work;
 }
 
@@ -340,7 +376,7 @@ static moho_status cuda_eikonal_solve(moho_lane *on, const moho_eikonal_run *r, 
   batch b = {};
   b.g = r->g, b.tiles = eik_units(&r->g), b.nodes = nodes_of(&r->g);
   b.slowest2 = r->slowest2, b.slow2 = r->slow2;
-  b.tol[0] = eik_rough(r->tol), b.tol[1] = r->tol;
+  b.tol[0] = eik_rough(r->tol), b.tol[1] = r->tol, b.last = r->niter - 1;
   for (int k = 0; k < 3; k++) b.ih[k] = 1 / r->g.d[k];
   lay_out(&b, most, (char *)work);
   *s = {};

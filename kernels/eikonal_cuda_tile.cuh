@@ -8,6 +8,12 @@
 
 enum { HALO = EIK_REACH, TODO = 1 << 15, LEFT = 64 };     /* TODO: beside a node's stencil, it is to be computed; LEFT: a tile has such */
 
+/* Sweeps that are under way at once, at most: those between two of which all axes turn. */
+enum { GROUP = 4 };
+
+/* Whether any position has tiles left, and which sweeps of a group had some. */
+struct tally { int left, swept[GROUP]; };
+
 /* A batch, by value to kernels. */
 struct batch {
   moho_eikonal_grid g;
@@ -19,8 +25,10 @@ struct batch {
   double *tau;                          /* (n, nodes)                                        */
   uint16_t *stencil;                    /* (n, nodes), with TODO                             */
   uint8_t *dirty;                       /* (n, tiles)                                        */
-  unsigned long long *change;           /* (n): largest relative change of a sweep, a double's bits */
-  int *pending;                         /* (n + 1): whether tiles are left, and whether any position has some */
+  int64_t last;                         /* the sweep after which a position counts as failed */
+  unsigned long long *change;           /* (n): its largest relative change, a double's bits */
+  int *pending;                         /* (n): whether tiles are left                       */
+  struct tally *tally;
 };
 
 /* Nodes of a tile and HALO around it; a thread has every LINES-th of them to bring and to take back, side by side along z. Corners of
