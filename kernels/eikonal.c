@@ -41,6 +41,32 @@ static size_t cpu_eikonal_work(const moho_eikonal_grid *g, int64_t n)
   return (size_t)slots(n) * cpu_eikonal_each(g);
 }
 
+/* ---- the model ------------------------------------------------------------------------- */
+
+static moho_status cpu_eikonal_model(moho_lane *on, const moho_eikonal_grid *g, int64_t n,
+                                     const moho_eikonal_source *source, moho_eikonal_model *m, double *near)
+{
+  const int64_t all = (int64_t)nodes(g), none = m->n;
+  int64_t bad = none;
+  double low = INFINITY;
+  (void)on;
+#pragma omp parallel for schedule(static) reduction(min : bad)
+  for (int64_t i = 0; i < m->n; i++)
+    if (!(isfinite(m->vel[i]) && m->vel[i] > 0) && i < bad) bad = i;
+#pragma omp parallel for schedule(static) reduction(min : low)
+  for (int64_t i = 0; i < all; i++) {
+    const double s = 1 / m->vel[eik_velocity(g, m->n, i)];
+    m->slow2[i] = s * s;
+    low = m->slow2[i] < low ? m->slow2[i] : low;
+  }
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t k = 0; k < source[i].count[0] * source[i].count[1] * source[i].count[2]; k++)
+      near[i * MOHO_EIKONAL_NEAR + k] = m->vel[eik_velocity(g, m->n, eik_near(g, &source[i], k))];
+  m->slowest2 = low, m->bad = bad < none ? bad : -1;
+  if (bad < none) m->value = m->vel[bad];
+  return MOHO_OK;
+}
+
 /* ---- a tile ----------------------------------------------------------------------------------- */
 
 static const eik_isa *loops(void)
@@ -277,5 +303,6 @@ static moho_status cpu_eikonal_solve(moho_lane *on, const moho_eikonal_run *r, v
 const struct moho_eikonal_kernels moho_cpu_eikonal = {
   .work = cpu_eikonal_work,
   .each = cpu_eikonal_each,
+  .model = cpu_eikonal_model,
   .solve = cpu_eikonal_solve,
 };

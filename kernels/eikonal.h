@@ -34,12 +34,24 @@ typedef struct moho_eikonal_grid {
   double o[3], d[3];                    /* first coordinate and step                         */
 } moho_eikonal_grid;
 
+enum { MOHO_EIKONAL_NEAR = 27 };        /* nodes around a position, at most                  */
+
 /* A position, and tau at the nodes around it: at most one step away along each axis. */
 typedef struct moho_eikonal_source {
   double at[3], slow;                   /* y, x, z; the slowness there                       */
   int64_t first[3], count[3];           /* the nodes: a box                                  */
-  double tau[27];                       /* in C order                                        */
+  double tau[MOHO_EIKONAL_NEAR];        /* in C order                                        */
 } moho_eikonal_source;
+
+/* Velocities in device memory: 1, nz or one for each node, n of them; and what the solver makes of them. */
+typedef struct moho_eikonal_model {
+  const double *vel;
+  int64_t n;
+  double *slow2;                        /* squares of the nodes' slowness, in device memory  */
+  double slowest2;                      /* the smallest of them                              */
+  int64_t bad;                          /* the first velocity that is not finite and above 0, or -1 */
+  double value;                         /* that velocity                                     */
+} moho_eikonal_model;
 
 typedef struct moho_eikonal_run {
   moho_eikonal_grid g;
@@ -64,6 +76,9 @@ typedef struct moho_eikonal_sweeps {
 struct moho_eikonal_kernels {
   size_t (*work)(const moho_eikonal_grid *g, int64_t n);                     /* bytes to solve for n positions */
   size_t (*each)(const moho_eikonal_grid *g);                                /* of them for one that is being solved */
+  /* Fills the model in, and `near`, (n, MOHO_EIKONAL_NEAR): velocities at the boxes of n sources; both on the host. */
+  moho_status (*model)(moho_lane *on, const moho_eikonal_grid *g, int64_t n, const moho_eikonal_source *source,
+                       moho_eikonal_model *m, double *near);
   moho_status (*solve)(moho_lane *on, const moho_eikonal_run *r, void *work, moho_eikonal_sweeps *s);
 };
 

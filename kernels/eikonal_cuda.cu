@@ -37,6 +37,71 @@ static size_t cuda_eikonal_work(const moho_eikonal_grid *g, int64_t n)
   return (size_t)at_once(g, n) * cuda_eikonal_each(g) + 5 * MOHO_ALIGN;
 }
 
+/* ---- the model ------------------------------------------------------------------------------- */
+
+/* The smallest square and the first bad velocity; of doubles above 0, the smaller one has the smaller bits. */
+struct extremes { unsigned long long slowest2, bad; };
+
+__global__ void model_kernel(moho_eikonal_grid g, moho_eikonal_model m, int64_t nodes, extremes *e)
+{
+  __shared__ unsigned long long low;
+  const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (threadIdx.x == 0) low = ~0ULL;
+  __syncthreads();
+  if (i < nodes) {
+    const int64_t from = eik_velocity(&g, m.n, i);
+    const double v = m.vel[from], s = 1 / v;
+    m.slow2[i] = s * s;
+    if (isfinite(v) && v > 0) atomicMin(&low, (unsigned long long)__double_as_longlong(s * s));
+    else atomicMin(&e->bad, (unsigned long long)from);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) atomicMin(&e->slowest2, low);
+}
+
+__global__ void near_kernel(moho_eikonal_grid g, moho_eikonal_model m, int64_t n, const moho_eikonal_source *source, double *near)
+{
+  const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, k = i % MOHO_EIKONAL_NEAR;
+  if (i >= n * MOHO_EIKONAL_NEAR) return;
+  const moho_eikonal_source &s = source[i / MOHO_EIKONAL_NEAR];
+  if (k < s.count[0] * s.count[1] * s.count[2]) near[i] = m.vel[eik_velocity(&g, m.n, eik_near(&g, &s, k))];
+}
+
+static moho_status look(cudaStream_t st, const moho_eikonal_grid *g, int64_t n, const moho_eikonal_source *source, moho_eikonal_model *m,
+                        double *near, char *work)
+{
+  const int64_t nodes = nodes_of(g), values = n * MOHO_EIKONAL_NEAR;
+  extremes *e = (extremes *)work, found;
+  double *around = (double *)(work + rounded(sizeof *e));
+  moho_eikonal_source *at = (moho_eikonal_source *)(around + values);
+  CUDA_TRY(cudaMemsetAsync(e, 0xff, sizeof *e, st));
+  model_kernel<<<(unsigned)((nodes + THREADS - 1) / THREADS), THREADS, 0, st>>>(*g, *m, nodes, e);
+  CUDA_LAUNCHED("eikonal model");
+  CUDA_TRY(cudaMemcpyAsync(at, source, (size_t)n * sizeof *source, cudaMemcpyHostToDevice, st));
+  near_kernel<<<(unsigned)((values + THREADS - 1) / THREADS), THREADS, 0, st>>>(*g, *m, n, at, around);
+  CUDA_LAUNCHED("eikonal velocities");
+  CUDA_TRY(cudaMemcpyAsync(near, around, (size_t)values * sizeof *near, cudaMemcpyDeviceToHost, st));
+  CUDA_TRY(cudaMemcpyAsync(&found, e, sizeof found, cudaMemcpyDeviceToHost, st));
+  CUDA_TRY(cudaStreamSynchronize(st));
+  memcpy(&m->slowest2, &found.slowest2, sizeof m->slowest2);
+  m->bad = (int64_t)found.bad;
+  if (m->bad >= 0) CUDA_TRY(cudaMemcpy(&m->value, m->vel + m->bad, sizeof m->value, cudaMemcpyDeviceToHost));
+  return MOHO_OK;
+}
+
+static moho_status cuda_eikonal_model(moho_lane *on, const moho_eikonal_grid *g, int64_t n, const moho_eikonal_source *source, moho_eikonal_model *m,
+                                      double *near)
+{
+  moho_block *work;
+  if ((nodes_of(g) + THREADS - 1) / THREADS > INT32_MAX)
+    return moho_fail(MOHO_EINVAL, "expected fewer than 2^39 nodes on cuda, got %lld", (long long)nodes_of(g));
+  CUDA_TRY(cudaSetDevice(on->ctx->ordinal));
+  MOHO_TRY(moho_block_new(on->ctx, rounded(sizeof(extremes)) + (size_t)n * (MOHO_EIKONAL_NEAR * sizeof *near + sizeof *source), &work));
+  const moho_status st = look((cudaStream_t)on->stream, g, n, source, m, near, (char *)work->p);
+  moho_block_unref(work);
+  return st;
+}
+
 /* ---- a diagonal of tiles ------------------------------------------------------------------------- */
 
 /* A position's window: its tiles are counted from its corner where a sweep begins. */
@@ -382,7 +447,6 @@ static moho_status cuda_eikonal_solve(moho_lane *on, const moho_eikonal_run *r, 
   *s = {};
   s->failed = -1;
   CUDA_TRY(cudaSetDevice(on->ctx->ordinal));
-  if ((b.nodes + THREADS - 1) / THREADS > INT32_MAX) return moho_fail(MOHO_EINVAL, "expected fewer than 2^39 nodes on cuda, got %lld", (long long)b.nodes);
   for (int64_t first = 0; first < r->n && s->failed < 0; first += most) {
     b.n = r->n - first < most ? r->n - first : most;
     results to = {};
@@ -403,5 +467,6 @@ extern "C" const struct moho_eikonal_kernels moho_cuda_eikonal;
 const struct moho_eikonal_kernels moho_cuda_eikonal = {
   .work = cuda_eikonal_work,
   .each = cuda_eikonal_each,
+  .model = cuda_eikonal_model,
   .solve = cuda_eikonal_solve,
 };

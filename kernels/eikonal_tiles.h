@@ -72,6 +72,19 @@ MOHO_FORMULA int eik_within(const int64_t at[3], const int64_t lo[3], const int6
   return at[0] >= lo[0] && at[0] <= hi[0] && at[1] >= lo[1] && at[1] <= hi[1] && at[2] >= lo[2] && at[2] <= hi[2];
 }
 
+/* Where a node's velocity is among n. */
+MOHO_FORMULA int64_t eik_velocity(const moho_eikonal_grid *g, int64_t n, int64_t node)
+{
+  return n == 1 ? 0 : n == g->n[2] ? node % g->n[2] : node;
+}
+
+/* Node number i of those around a position. */
+MOHO_FORMULA int64_t eik_near(const moho_eikonal_grid *g, const moho_eikonal_source *s, int64_t i)
+{
+  const int64_t y = s->first[0] + i / (s->count[1] * s->count[2]), x = s->first[1] + i / s->count[2] % s->count[1];
+  return (y * g->n[1] + x) * g->n[2] + s->first[2] + i % s->count[2];
+}
+
 static inline int64_t eik_diagonals(const eik_tiles *t) { return t->count[0] + t->count[1] + t->count[2] - 2; }
 
 /* Whether an axis is swept from high to low: all combinations take turns. */

@@ -223,6 +223,46 @@ describe("eikonal", function()
             assert.same(ib.sweeps, ia.sweeps)
           end
         end)
+
+        -- Windows of one tile and of many, whole and cut ones, positions at corners, where many sweeps and no smooth direction of time are:
+        -- sweeps that are under way at once must not get out of turn.
+        local function at_random(seed, n)
+          local vel = moho.rng(seed):uniform(n, "f64", "cpu") * 1500 + 2000
+          local h, srcs = { 9, 11, 7 }, { {}, {}, {} }
+          for k, places in ipairs{ { 0.5, 0.03, 1 }, { 0.5, 0.97, 0 }, { 0, 0.61, 1 } } do
+            for i = 1, 3 do srcs[k][i] = (n[k] - 1) * h[k] * places[i] end
+          end
+          return { y = axis(n[1], h[1]), x = axis(n[2], h[2]), z = axis(n[3], h[3]), vel = vel, srcs = srcs, dtype = "f64" }
+        end
+
+        it("gives the bits of the CPU, velocities at random in 3-D", function()
+          for seed, n in ipairs{ { 3, 3, 3 }, { 8, 8, 16 }, { 9, 17, 5 }, { 20, 11, 37 }, { 26, 33, 41 }, { 41, 10, 70 } } do
+            local o = at_random(seed, n)
+            o.device = device
+            local a, ia = moho.eikonal(o)
+            o.device = "cpu"
+            local b, ib = moho.eikonal(o)
+            assert.equal(0, (a:cpu() - b):norm(), table.concat(n, " x "))
+            assert.same(ib.sweeps, ia.sweeps)
+          end
+        end)
+
+        it("fails with the CPU's figures after any number of sweeps", function()
+          local o = at_random(9, { 17, 9, 20 })
+          o.srcs = { { 70 }, { 40 }, { 61 } }
+          for _, niter in ipairs{ 1, 2, 3, 4, 6, 9, 12, 15 } do
+            o.niter = niter
+            local said = {}
+            for i, on in ipairs{ "cpu", device } do
+              o.device = on
+              local ok, message = pcall(moho.eikonal, o)
+              assert.is_false(ok)
+              said[i] = message:match "times of position.*"
+            end
+            assert.is_truthy(said[1]:find("'niter' = " .. niter .. " sweeps", 1, true), said[1])
+            assert.equal(said[1], said[2])
+          end
+        end)
       end
 
       -- ---- rough models ---------------------------------------------------------------------------------
@@ -287,6 +327,55 @@ describe("eikonal", function()
         end)
       end
 
+      it("takes velocities as a number, along z, or at all nodes, of any type, wherever they lie", function()
+        local x, z, srcs = axis(31, 10), axis(23, 12), { { 33, 300, 155 }, { 44, 0, 120.5 } }
+        local function with(v, on)
+          return moho.eikonal{ x = x, z = z, vel = v, srcs = srcs, dtype = "f64", device = on or device }:cpu()
+        end
+        local function same(a, b) assert.is_true((a - b):norm() == 0) end
+        same(with(2000), with(moho.full{ shape = { 31, 23 }, value = 2000, dtype = "f32", device = "cpu" }))
+        local profile = moho.linspace{ from = 1500, to = 2600, n = 23, device = "cpu" }
+        same(with(profile:totable()), with(profile:broadcast{ 31, 23 }:copy()))
+        same(with(profile:astype "i32"), with(profile:astype("i32"):astype "f64"))
+        local turned = moho.rng(2):uniform({ 23, 31 }, "f64", "cpu") * 900 + 1500
+        local want, there = with(turned:transpose():copy(), "cpu"), turned:to(device)
+        same(want, with(turned:transpose()))
+        same(want, with(there:transpose()))
+        same(want, with(there:transpose():copy()))
+        same(with(turned:astype("f32"):transpose(), "cpu"), with(there:astype("f32"):transpose():copy()))
+        local deep = moho.rng(6):uniform({ 5, 7, 9 }, "f32", "cpu") * 900 + 1500
+        local o = { y = axis(5, 11), x = axis(7, 9), z = axis(9, 8), srcs = { { 0, 13.3 }, { 54, 9 }, { 64, 7.9 } }, dtype = "f64" }
+        o.vel, o.device = deep, "cpu"
+        local first = moho.eikonal(o)
+        o.vel, o.device = deep:to(device), device
+        same(first, moho.eikonal(o):cpu())
+      end)
+
+      -- The first of two, in an array that lies on the device or is brought there.
+      for _, bad in ipairs{ { 0, "0" }, { -1500, "-1500" }, { 0 / 0, "nan" }, { math.huge, "inf" } } do
+        it("names the first velocity that is " .. bad[2], function()
+          local function fails(message, o)
+            o.device = device
+            local ok, err = pcall(moho.eikonal, o)
+            assert.is_false(ok)
+            assert.is_truthy(err:find("argument 'vel': expected finite velocities above 0, got " .. bad[2] .. message, 1, true), err)
+          end
+          for _, on in ipairs{ "cpu", device } do
+            local flat = moho.full{ shape = { 40, 50 }, value = 2000, dtype = "f32", device = "cpu" }
+            flat:set(-1, 38, 2)
+            flat:set(bad[1], 37, 5)
+            fails(" at point (37, 5)", { x = axis(40, 10), z = axis(50, 10), vel = flat:to(on), srcs = { { 10 }, { 5 } } })
+            local deep = moho.full{ shape = { 6, 7, 8 }, value = 2000, dtype = "f64", device = "cpu" }
+            deep:set(bad[1], 3, 7, 8)
+            deep:set(-1, 4, 1, 1)
+            fails(" at point (3, 7, 8)", { y = axis(6, 10), x = axis(7, 10), z = axis(8, 10), vel = deep:to(on), srcs = { { 10 }, { 5 }, { 0 } } })
+            local along = moho.full{ shape = { 8 }, value = 2000, dtype = "f64", device = "cpu" }
+            along:set(bad[1], 6)
+            fails(" at 6", { x = axis(7, 10), z = axis(8, 10), vel = along:to(on), srcs = { { 10 }, { 5 } } })
+          end
+        end)
+      end
+
       it("ends on velocities at random", function()
         for seed = 1, 3 do
           local nx, nz = 87 + seed, 61
@@ -340,16 +429,6 @@ describe("eikonal", function()
       assert.is_true(times[1]:norm() > 0)
       for i = 2, 3 do assert.is_true((times[i] - times[1]):norm() == 0) end
     end
-  end)
-
-  it("takes velocities as a number, along z, or at all nodes, from any type", function()
-    local x, z, srcs = axis(31, 10), axis(23, 12), { { 33 }, { 44 } }
-    local function with(v) return moho.eikonal{ x = x, z = z, vel = v, srcs = srcs, dtype = "f64", device = "cpu" } end
-    local function same(a, b) assert.is_true((a - b):norm() == 0) end
-    same(with(2000), with(moho.full{ shape = { 31, 23 }, value = 2000, dtype = "f32", device = "cpu" }))
-    local profile = moho.linspace{ from = 1500, to = 2600, n = 23 }
-    same(with(profile:totable()), with(profile:broadcast{ 31, 23 }:copy()))
-    same(with(profile:astype "i32"), with(profile:astype("i32"):astype "f64"))
   end)
 
   it("gives the axes along", function()

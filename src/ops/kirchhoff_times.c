@@ -100,8 +100,7 @@ void moho_kirchhoff_job(const kirchhoff *k, const kirchhoff_making *m, moho_eiko
   const moho_kirchhoff_desc *d = &m->d;
   *job = (moho_eikonal_job){ .ctx = k->op.dom_ctx,
                              .g = { .nd = k->y ? 3 : 2 },
-                             .vel = moho_array_data(m->vel),
-                             .nvel = moho_array_size(m->vel),
+                             .vel = m->vel,
                              .type = MOHO_F64,
                              .tol = MOHO_EIKONAL_TOL,
                              .niter = MOHO_EIKONAL_NITER };

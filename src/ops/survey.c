@@ -5,9 +5,15 @@
 #include <moho/op.h>
 #include "ops/survey.h"
 
-moho_status moho_survey_reals(const char *name, const moho_array *a, moho_array **h)
+static moho_status real(const char *name, const moho_array *a)
 {
   if (moho_dtype_complex(a->type)) return moho_fail_arg(name, "expected real values, got %s", moho_dtype_name(a->type));
+  return MOHO_OK;
+}
+
+moho_status moho_survey_reals(const char *name, const moho_array *a, moho_array **h)
+{
+  MOHO_TRY(real(name, a));
   return moho_param_host(a, MOHO_F64, h);
 }
 
@@ -68,24 +74,36 @@ moho_status moho_survey_positions(const char *name, int nd, const moho_array *a,
   return st;
 }
 
-moho_status moho_survey_velocity(const moho_array *vel, const moho_shape *grid, moho_array **own)
+moho_status moho_survey_velocity_shape(const moho_array *vel, const moho_shape *grid)
 {
-  char got[160], want[160], at[96] = "";
-  const int64_t nz = grid->d[grid->n - 1], nx = grid->d[grid->n - 2], n = moho_array_size(vel);
-  bool field = moho_shape_equal(&vel->shape, grid);
-  if (!moho_survey_number(vel) && !(vel->shape.n == 1 && n == nz) && !field)
+  char got[160], want[160];
+  const int64_t nz = grid->d[grid->n - 1];
+  if (!moho_survey_number(vel) && !(vel->shape.n == 1 && vel->shape.d[0] == nz) &&
+      !moho_shape_equal(&vel->shape, grid))
     return moho_fail_arg("vel", "expected a number, %" PRId64 " values along z or one for each point %s, got shape %s",
                          nz, moho_shape_text(grid, want, sizeof want), moho_shape_text(&vel->shape, got, sizeof got));
-  MOHO_TRY(moho_survey_reals("vel", vel, own));
+  return real("vel", vel);
+}
+
+moho_status moho_survey_velocity_bad(const moho_array *vel, const moho_shape *grid, int64_t i, double v)
+{
+  char at[96] = "";
+  const int64_t nz = grid->d[grid->n - 1], nx = grid->d[grid->n - 2], ix = i / nz % nx + 1, iz = i % nz + 1;
+  const bool field = moho_shape_equal(&vel->shape, grid);
+  if (field && grid->n == 3)
+    snprintf(at, sizeof at, " at point (%" PRId64 ", %" PRId64 ", %" PRId64 ")", i / nz / nx + 1, ix, iz);
+  else if (field) snprintf(at, sizeof at, " at point (%" PRId64 ", %" PRId64 ")", ix, iz);
+  else if (moho_array_size(vel) > 1) snprintf(at, sizeof at, " at %" PRId64, i + 1);
+  return moho_fail_arg("vel", "expected finite velocities above 0, got %g%s", moho_survey_shown(v), at);
+}
+
+moho_status moho_survey_velocity(const moho_array *vel, const moho_shape *grid, moho_array **own)
+{
+  const int64_t n = moho_array_size(vel);
+  MOHO_TRY(moho_survey_velocity_shape(vel, grid));
+  MOHO_TRY(moho_param_host(vel, MOHO_F64, own));
   const double *v = moho_array_data(*own);
   for (int64_t i = 0; i < n; i++)
-    if (!(isfinite(v[i]) && v[i] > 0)) {
-      int64_t ix = i / nz % nx + 1, iz = i % nz + 1;
-      if (field && grid->n == 3)
-        snprintf(at, sizeof at, " at point (%" PRId64 ", %" PRId64 ", %" PRId64 ")", i / nz / nx + 1, ix, iz);
-      else if (field) snprintf(at, sizeof at, " at point (%" PRId64 ", %" PRId64 ")", ix, iz);
-      else if (n > 1) snprintf(at, sizeof at, " at %" PRId64, i + 1);
-      return moho_fail_arg("vel", "expected finite velocities above 0, got %g%s", moho_survey_shown(v[i]), at);
-    }
+    if (!(isfinite(v[i]) && v[i] > 0)) return moho_survey_velocity_bad(vel, grid, i, v[i]);
   return MOHO_OK;
 }

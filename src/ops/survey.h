@@ -19,5 +19,9 @@ moho_status moho_survey_positions(const char *name, int nd, const moho_array *a,
 /* Velocities of a grid (nx, nz) or (ny, nx, nz): a number, one for each z, or one for each point, in double on the
    host. */
 moho_status moho_survey_velocity(const moho_array *vel, const moho_shape *grid, moho_array **own);
+/* The same without looking at values: whether they are real and of such a shape. */
+moho_status moho_survey_velocity_shape(const moho_array *vel, const moho_shape *grid);
+/* The failure that velocity number i is, v, which is not finite and above 0. */
+moho_status moho_survey_velocity_bad(const moho_array *vel, const moho_shape *grid, int64_t i, double v);
 
 #endif

@@ -10,19 +10,19 @@
 enum { LEAST = 3 };                     /* nodes along an axis: second order wants a neighbour's neighbour */
 static const char *const axis_name[] = { "y", "x", "z" };
 
-static double velocity(const moho_eikonal_job *j, const int64_t at[3])
-{
-  const int64_t *n = j->g.n;
-  if (j->nvel == 1) return j->vel[0];
-  return j->nvel == n[2] ? j->vel[at[2]] : j->vel[(at[0] * n[1] + at[1]) * n[2] + at[2]];
-}
+static const struct moho_eikonal_kernels *kernels(const moho_ctx *c) { return c->be->k->eikonal; }
 
 /* ---- around a position ----------------------------------------------------------------------- */
 
-/* Slowness between the nodes, linear along each axis. */
-static double slowness(const moho_eikonal_job *j, const double at[3])
+/* Of a node around a position, `near`: those of its box. */
+static double velocity(const moho_eikonal_source *s, const double *near, const int64_t at[3])
 {
-  const moho_eikonal_grid *g = &j->g;
+  return near[((at[0] - s->first[0]) * s->count[1] + at[1] - s->first[1]) * s->count[2] + at[2] - s->first[2]];
+}
+
+/* Slowness between these nodes, linear along each axis. */
+static double slowness(const moho_eikonal_grid *g, const moho_eikonal_source *s, const double *near, const double at[3])
+{
   int64_t cell[3] = { 0 };
   double f[3] = { 0 }, sum = 0;
   for (int i = 3 - g->nd; i < 3; i++) {
@@ -40,7 +40,7 @@ static double slowness(const moho_eikonal_job *j, const double at[3])
       node[i] = cell[i] + up;
       if (i >= 3 - g->nd) weight *= up ? f[i] : 1 - f[i];
     }
-    if (weight != 0) sum += weight / velocity(j, node);
+    if (weight != 0) sum += weight / velocity(s, near, node);
   }
   return sum;
 }
@@ -62,18 +62,17 @@ static void box(const moho_eikonal_grid *g, moho_eikonal_source *s)
 
 /* The segments from the position to these nodes lie in one cell each, where slowness along them is a polynomial of
    third degree at most: Simpson's rule gives its mean exactly. */
-static void around(const moho_eikonal_job *j, moho_eikonal_source *s)
+static void around(const moho_eikonal_grid *g, moho_eikonal_source *s, const double *near)
 {
   double *to = s->tau;
-  s->slow = slowness(j, s->at);
-  box(&j->g, s);
+  s->slow = slowness(g, s, near, s->at);
   for (int64_t y = 0; y < s->count[0]; y++)
     for (int64_t x = 0; x < s->count[1]; x++)
       for (int64_t z = 0; z < s->count[2]; z++) {
         const int64_t node[3] = { s->first[0] + y, s->first[1] + x, s->first[2] + z };
         double middle[3];
-        for (int i = 0; i < 3; i++) middle[i] = (s->at[i] + j->g.o[i] + (double)node[i] * j->g.d[i]) / 2;
-        *to++ = (1 + (4 * slowness(j, middle) + 1 / velocity(j, node)) / s->slow) / 6;
+        for (int i = 0; i < 3; i++) middle[i] = (s->at[i] + g->o[i] + (double)node[i] * g->d[i]) / 2;
+        *to++ = (1 + (4 * slowness(g, s, near, middle) + 1 / velocity(s, near, node)) / s->slow) / 6;
       }
 }
 
@@ -93,47 +92,65 @@ static moho_status inside(const moho_eikonal_grid *g, const char *name, int64_t 
   return MOHO_OK;
 }
 
-static moho_status make_sources(const moho_eikonal_job *j, const char *name, int64_t n, const double *pos,
-                                moho_eikonal_source *s)
+static moho_status place(const moho_eikonal_job *j, const char *name, int64_t n, const double *pos,
+                         moho_eikonal_source *s)
 {
   for (int64_t i = 0; i < n; i++) {
     memset(&s[i], 0, sizeof s[i]);
     MOHO_TRY(inside(&j->g, name, n, pos, i, s[i].at));
-    around(j, &s[i]);
+    box(&j->g, &s[i]);
   }
   return MOHO_OK;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------- */
+/* ---- the model ---------------------------------------------------------------------------------- */
 
-/* Squares of the slowness on the device, and the smallest. */
-static moho_status make_slow2(const moho_eikonal_job *j, moho_array **slow2, double *least)
+/* Where the velocities lie on the solver's device, contiguous and in double. */
+static moho_status bring(const moho_eikonal_job *j, moho_array **vel)
+{
+  const moho_array *v = j->vel;
+  if (v->ctx != j->ctx || v->type != MOHO_F64 || !moho_array_contiguous(v))
+    return moho_array_to(v, j->ctx, MOHO_F64, vel);
+  *vel = (moho_array *)v;
+  moho_array_ref(*vel);
+  return MOHO_OK;
+}
+
+static moho_status check(const moho_eikonal_job *j, const moho_eikonal_model *m)
 {
   const int64_t *n = j->g.n;
-  moho_array *h;
-  moho_ctx *cpu;
-  MOHO_TRY(moho_ctx_open("cpu", &cpu));
-  moho_status st = moho_array_new(cpu, MOHO_F64, &(moho_shape){ 3, { n[0], n[1], n[2] } }, &h);
-  moho_ctx_unref(cpu);
-  MOHO_TRY(st);
-  double *to = moho_array_data(h), low = INFINITY;
-#pragma omp parallel for collapse(2) schedule(static) reduction(min : low)
-  for (int64_t y = 0; y < n[0]; y++)
-    for (int64_t x = 0; x < n[1]; x++)
-      for (int64_t z = 0; z < n[2]; z++) {
-        double s = 1 / velocity(j, (const int64_t[]){ y, x, z }), s2 = s * s;
-        to[(y * n[1] + x) * n[2] + z] = s2;
-        low = s2 < low ? s2 : low;
-      }
-  *least = low;
-  if (j->ctx == h->ctx) {
-    *slow2 = h;
-    return MOHO_OK;
+  if (m->bad < 0) return MOHO_OK;
+  const moho_shape grid = j->g.nd == 3 ? (moho_shape){ 3, { n[0], n[1], n[2] } } : (moho_shape){ 2, { n[1], n[2] } };
+  return moho_survey_velocity_bad(j->vel, &grid, m->bad, m->value);
+}
+
+/* Squares of the slowness on the device, and tau around the positions: only velocities around these come to the
+   host. */
+static moho_status make_model(const moho_eikonal_job *j, int64_t n, moho_eikonal_source *s, moho_array **slow2,
+                              double *least)
+{
+  moho_array *vel = NULL, *squares = NULL;
+  moho_lane *lane;
+  double *near = malloc((size_t)n * MOHO_EIKONAL_NEAR * sizeof *near);
+  moho_status st = near ? bring(j, &vel) : moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " positions", n);
+  if (!st) st = moho_array_new(j->ctx, MOHO_F64, &(moho_shape){ 3, { j->g.n[0], j->g.n[1], j->g.n[2] } }, &squares);
+  if (!st) st = moho_ctx_lane(j->ctx, 0, &lane);
+  if (!st) {
+    moho_eikonal_model m = { .vel = moho_array_data(vel), .n = moho_array_size(vel) };
+    m.slow2 = moho_array_data(squares);
+    st = kernels(j->ctx)->model(lane, &j->g, n, s, &m, near);
+    if (!st) st = check(j, &m);
+    *least = m.slowest2;
   }
-  st = moho_array_to(h, j->ctx, MOHO_F64, slow2);
-  moho_array_unref(h);
+  for (int64_t i = 0; i < n && !st; i++) around(&j->g, &s[i], near + i * MOHO_EIKONAL_NEAR);
+  moho_array_unref(vel);
+  free(near);
+  if (st) moho_array_unref(squares);
+  else *slow2 = squares;
   return st;
 }
+
+/* ---- memory ------------------------------------------------------------------------------------- */
 
 static moho_status make_result(const moho_eikonal_job *j, int64_t n, moho_array **a)
 {
@@ -168,8 +185,6 @@ void moho_eikonal_clear(moho_eikonal_result *r)
 }
 
 /* ---- the solve -------------------------------------------------------------------------------------- */
-
-static const struct moho_eikonal_kernels *kernels(const moho_ctx *c) { return c->be->k->eikonal; }
 
 static void *data_of(const moho_array *a) { return a ? moho_array_data(a) : NULL; }
 
@@ -216,9 +231,9 @@ moho_status moho_eikonal_times(const moho_eikonal_job *j, const char *name, int6
   moho_eikonal_source *source = calloc((size_t)n, sizeof *source);
   if (!source) return moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " positions", n);
   run.source = source;
-  moho_status st = make_sources(j, name, n, pos, source);
+  moho_status st = place(j, name, n, pos, source);
+  if (!st) st = make_model(j, n, source, &slow2, &run.slowest2);
   if (!st) st = make_results(j, n, &r);
-  if (!st) st = make_slow2(j, &slow2, &run.slowest2);
   if (!st) {
     run.slow2 = moho_array_data(slow2);
     run.time = data_of(r.time), run.tau = data_of(r.tau);
@@ -234,8 +249,7 @@ moho_status moho_eikonal_times(const moho_eikonal_job *j, const char *name, int6
 
 /* ---- the public function ---------------------------------------------------------------------------- */
 
-static moho_status read(moho_ctx *c, const moho_eikonal_par *p, moho_eikonal_job *j, moho_array **vel, moho_array **pos,
-                        int64_t *n)
+static moho_status read(moho_ctx *c, const moho_eikonal_par *p, moho_eikonal_job *j, moho_array **pos, int64_t *n)
 {
   *j = (moho_eikonal_job){ .ctx = c, .g = { .nd = p->y ? 3 : 2, .n = { 1, 1, 1 } }, .type = p->type };
   moho_eikonal_grid *g = &j->g;
@@ -248,9 +262,9 @@ static moho_status read(moho_ctx *c, const moho_eikonal_par *p, moho_eikonal_job
   for (int i = 0; i < g->nd; i++) grid.d[i] = g->n[3 - g->nd + i];
   int64_t size;
   MOHO_TRY(moho_shape_check(&grid, MOHO_F64, &size));
-  MOHO_TRY(moho_survey_velocity(p->vel, &grid, vel));
+  MOHO_TRY(moho_survey_velocity_shape(p->vel, &grid));
   MOHO_TRY(moho_survey_positions("srcs", g->nd, p->srcs, pos, n));
-  j->vel = moho_array_data(*vel), j->nvel = moho_array_size(*vel);
+  j->vel = p->vel;
   if (p->tol && !(p->tol > 0 && p->tol < 1))
     return moho_fail_arg("tol", "expected a number above 0 and below 1, got %g", moho_survey_shown(p->tol));
   if (p->niter < 0) return moho_fail_arg("niter", "expected 1 or more, got %" PRId64, p->niter);
@@ -263,10 +277,10 @@ static moho_status read(moho_ctx *c, const moho_eikonal_par *p, moho_eikonal_job
 moho_status moho_eikonal(moho_ctx *c, const moho_eikonal_par *par, moho_eikonal_result *result)
 {
   moho_eikonal_job j;
-  moho_array *vel = NULL, *pos = NULL;
+  moho_array *pos = NULL;
   int64_t n = 0;
-  moho_status st = read(c, par, &j, &vel, &pos, &n);
+  moho_status st = read(c, par, &j, &pos, &n);
   if (!st) st = moho_eikonal_times(&j, "srcs", n, moho_array_data(pos), result);
-  moho_array_unref(vel), moho_array_unref(pos);
+  moho_array_unref(pos);
   return st;
 }

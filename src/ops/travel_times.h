@@ -12,8 +12,7 @@ enum { MOHO_EIKONAL_NITER = 1000 };
 typedef struct moho_eikonal_job {
   moho_ctx *ctx;
   moho_eikonal_grid g;
-  const double *vel;                    /* on the host: 1 value, nz values or one for each node */
-  int64_t nvel;
+  const moho_array *vel;                /* real, on any device: 1 value, nz values or one for each node */
   moho_dtype type;
   double tol;
   int64_t niter;
