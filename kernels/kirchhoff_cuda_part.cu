@@ -93,7 +93,7 @@ __global__ void length_kernel(kc_geo g, kc_boxes b, int side, int parts, const R
   double square = 0;
   for (int k = 0; k < parts; k++) {
     double w = (double)legs[(k * (int64_t)g.nside + side) * points + i];
-    square += w * w;
+    square = __dadd_rn(square, __dmul_rn(w, w));   /* as where there are no tables */
   }
   m[kc_index(g, at)] = parts ? sqrt(square) : 1;
 }
