@@ -1,14 +1,14 @@
 /* The CUDA Kirchhoff kernel set: plans, and which kernels an application takes.
 
-   Float operators take the fast kernels where their windows hold what a tile or a panel of the image spans, the plain
-   kernels where not (very fine sampling), with weights of legs or limits of offsets, and on devices without what they
-   need. Either way index and fraction are those
-   of one fixed-point table, so forward and adjoint agree whatever each takes. */
+   Few traces, or few points, have kernels of their own. Else float operators take the fast kernels where their windows
+   hold what a tile or a panel of the image spans, the plain kernels where not (very fine sampling), with weights of
+   legs or limits of offsets, and on devices without what they need. Either way index and fraction are those of one
+   fixed-point table, so forward and adjoint agree whatever each takes. */
 #include <stdlib.h>
 #include <string.h>
 #include <math.h>
 #include <new>
-#include "kirchhoff_cuda.cuh"
+#include "kirchhoff_cuda_few.cuh"
 
 moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host, void **p)
 {
@@ -187,7 +187,7 @@ static moho_status choose(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
     if (need <= n && (n < KC_PAIRS || (!bad && !k->parts))) k->window = n;
   bool fast = k->type == MOHO_F32 && k->parts < 3;
   k->fast_adjoint = fast && major >= 9 && k->window;
-  k->fast_forward = fast && room >= KC_ROOM;
+  k->fast_forward = fast && room >= KC_ROOM && !kc_few(k);
   kc_adjoint_groups(k);
   kc_plain_plan(k, highest);
   if (k->fast_adjoint) kc_adjoint_plan(k);
@@ -217,8 +217,10 @@ static moho_status fill(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double 
     MOHO_TRY(kc_offset_table(k));
     MOHO_TRY(kc_tables(k));
     MOHO_TRY(kc_legs(k));
-    MOHO_TRY(kc_make_mends(k));
-    MOHO_TRY(kc_adjoint_list(k));
+    if (!kc_few(k)) {
+      MOHO_TRY(kc_make_mends(k));
+      MOHO_TRY(kc_adjoint_list(k));
+    }
     if (k->fast_forward) MOHO_TRY(kc_forward_bound(k, kc_stream(k)));
   } catch (const std::bad_alloc &) {
     return moho_fail(MOHO_ENOMEM, "out of memory for the lists of %lld traces", (long long)k->ntraces);
@@ -249,17 +251,17 @@ static size_t cuda_kirchhoff_predict(const moho_ctx *c, const moho_kirchhoff_des
   (void)c;
   geometry(&k, d);
   kc_shape_tiles(&k, step_down(d));
-  const bool fast = d->type == MOHO_F32 && k.parts < 3;
+  const bool fast = d->type == MOHO_F32 && k.parts < 3, few = kc_few(&k);
   const size_t sides = (size_t)k.geo.nside, tiles = (size_t)k.tile.n, unit = moho_dtype_size(d->type), parts = (size_t)k.parts;
   const size_t entry = (fast ? 4 : 8) + parts * unit, points = (size_t)k.ni, both = (size_t)(k.geo.ns + k.geo.nr);
   size_t boxes = tiles * sides * sizeof(kc_span);
-  if (parts) boxes += tiles * sides * sizeof *k.lit + points * sizeof(double);
-  if (parts && fast) boxes += points / KC_LANES * sides + (k.full ? tiles * both * sizeof(int) : 0);
+  if (parts) boxes += tiles * sides * sizeof *k.lit + (few ? 0 : points * sizeof(double));
+  if (parts && fast && !few) boxes += points / KC_LANES * sides + (k.full ? tiles * both * sizeof(int) : 0);
   if (!k.full) boxes += (size_t)k.ntraces * (2 * sizeof(int) + sizeof(int64_t) + 10 * sizeof(int));
   if (d->tables == MOHO_KIRCHHOFF_NONE) return boxes;
   if (d->tables == MOHO_KIRCHHOFF_COARSE) return boxes + (1 + parts) * unit * sides * (size_t)d->nodes.size;
   const size_t kept = d->keep == MOHO_KIRCHHOFF_ON_HOST ? (size_t)k.geo.nr : sides;
-  return boxes + kept * entry * (tiles * KC_TILE + (fast ? points : tiles * KC_TILE));
+  return boxes + kept * entry * (tiles * KC_TILE + (few ? 0 : fast ? points : tiles * KC_TILE));
 }
 
 static size_t cuda_kirchhoff_table_bytes(const moho_kirchhoff *k) { return k->table_bytes; }
@@ -277,6 +279,7 @@ static size_t cuda_kirchhoff_work(const moho_kirchhoff *k, moho_dir dir)
 {
   if (!k->ntraces || !k->ni) return 0;
   size_t room = kc_room(k, dir);
+  if (kc_few(k)) return room + (kc_few_traces(k) ? kc_few_work(k, dir) : kc_points_work(k, dir));
   if (dir == MOHO_FWD) return room + (k->fast_forward ? kc_forward_work(k) : kc_plain_work(k, dir));
   return room + (k->fast_adjoint ? kc_adjoint_work(k) : kc_plain_work(k, dir));
 }
@@ -300,6 +303,8 @@ static moho_status cuda_kirchhoff_forward(const moho_kirchhoff *k, moho_lane *on
     return MOHO_OK;
   }
   void *rest = (char *)work + kc_room(k, MOHO_FWD);
+  if (kc_few_traces(k)) return kc_few_forward(k, st, m, alpha, add, shift, y, ldy, work, rest);
+  if (kc_few_points(k)) return kc_points_forward(k, st, m, alpha, add, shift, y, ldy, work);
   if (!k->fast_forward) return kc_plain_forward(k, st, m, alpha, add, shift, y, ldy, work, rest);
   return kc_forward(k, on, (const float *)m, alpha, add, shift, (float *)y, ldy, work, rest);
 }
@@ -315,6 +320,8 @@ static moho_status cuda_kirchhoff_adjoint(const moho_kirchhoff *k, moho_lane *on
     return MOHO_OK;
   }
   void *rest = (char *)work + kc_room(k, MOHO_ADJ);
+  if (kc_few_traces(k)) return kc_few_adjoint(k, st, d, shift, rows, alpha, add, m, work);
+  if (kc_few_points(k)) return kc_points_adjoint(k, st, d, shift, rows, alpha, add, m, work, rest);
   if (!k->fast_adjoint) return kc_plain_adjoint(k, st, d, shift, rows, alpha, add, m, work, rest);
   return kc_adjoint(k, on, (const float *)d, shift, (const float *)rows, alpha, add, (float *)m, work, rest);
 }
@@ -337,7 +344,7 @@ static moho_status cuda_kirchhoff_look(const moho_kirchhoff *k, moho_lane *on, m
   return kc_look(k, (cudaStream_t)on->stream, what, (int)i + (side ? k->geo.roff : 0), m);
 }
 
-static bool cuda_kirchhoff_direct(const moho_kirchhoff *k) { return k->fast_adjoint; }
+static bool cuda_kirchhoff_direct(const moho_kirchhoff *k) { return k->fast_adjoint || kc_few(k); }
 
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
 const struct moho_kirchhoff_kernels moho_cuda_kirchhoff = {

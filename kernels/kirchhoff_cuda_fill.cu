@@ -3,6 +3,7 @@
    straight rays, in a part of the work area that the next few take over. Nothing is contracted to fused multiply-adds here,
    so that a leg is on the same side of its taper's steps as on the CPU. */
 #include <math.h>
+#include "kirchhoff_cuda_few.cuh"
 #include "kirchhoff_cuda_legs.cuh"
 
 /* ---- what rows are made from -------------------------------------------------------------------- */
@@ -202,6 +203,7 @@ static size_t half_room(const moho_kirchhoff *k, moho_dir dir)
 size_t kc_room(const moho_kirchhoff *k, moho_dir dir)
 {
   if (!kc_afresh(k)) return 0;
+  if (kc_few(k)) dir = MOHO_ADJ;
   bool one = kc_at_once(k, boxes_of(k, dir)) == boxes_of(k, dir)->n;
   size_t room = half_room(k, dir) * (one ? 1 : 2), other = 0;
   if (dir == MOHO_FWD && k->mend) other = kc_room(k, MOHO_ADJ);   /* kc_mend_forward has the adjoint's rows */

@@ -4,7 +4,7 @@
 #include <new>
 #include <numeric>
 #include <vector>
-#include "kirchhoff_cuda.cuh"
+#include "kirchhoff_cuda_few.cuh"
 #include "kirchhoff_cuda_panels.cuh"
 
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
@@ -15,6 +15,7 @@ static moho_status plan_part(moho_kirchhoff *k, const moho_kirchhoff *whole)
   kc_plain_plan(k, whole->plain_rows - 6);
   if (k->fast_adjoint) kc_adjoint_plan(k);
   if (k->fast_forward) kc_forward_groups(k);
+  if (kc_few(k)) return MOHO_OK;
   MOHO_TRY(kc_make_mends(k));
   return kc_adjoint_list(k);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 #include "kirchhoff_cuda_panels.cuh"
 #include "kirchhoff_cuda_aperture.cuh"
+#include "kirchhoff_cuda_few.cuh"
 #include "kirchhoff_cuda_times.cuh"
 
 /* ---- shapes ------------------------------------------------------------------------------ */
@@ -219,11 +220,11 @@ static moho_status places(moho_kirchhoff *k, const kc_boxes *b, moho_dir dir, kc
 moho_status kc_tables(moho_kirchhoff *k)
 {
   if (!kc_afresh(k)) {
-    MOHO_TRY(kc_keep(k, MOHO_FWD));
+    if (!kc_few(k)) MOHO_TRY(kc_keep(k, MOHO_FWD));
     MOHO_TRY(kc_keep(k, MOHO_ADJ));
     if (k->keep == MOHO_KIRCHHOFF_ON_HOST) MOHO_TRY(kc_keep_sources(k));
   }
-  if (!kc_limited(&k->geo)) return MOHO_OK;
+  if (!kc_limited(&k->geo) || kc_few(k)) return MOHO_OK;
   if (k->fast_adjoint) MOHO_TRY(places(k, &k->tile, MOHO_ADJ, &k->tile_spot, &k->tile_box));
   return k->fast_forward ? places(k, &k->panel, MOHO_FWD, &k->panel_spot, &k->panel_box) : MOHO_OK;
 }

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 #include "kirchhoff_cuda_panels.cuh"
-#include "kirchhoff_cuda_weights.cuh"
+#include "kirchhoff_cuda_few.cuh"
 
 /* Tables of legs: of the adjoint kernels; of the fast forward, four points together. */
 enum { BY_SIDE, BY_FOUR };
@@ -152,7 +152,7 @@ template <typename R> static moho_status legs(moho_kirchhoff *k, void *room)
   int chunks = k->panel.per / KC_CHUNK_POINTS, nside = k->geo.nside;
   int64_t tiles = (int64_t)k->tile.n, panels = k->panel.n;
   MOHO_TRY(kc_block(k, (size_t)(tiles * nside) * sizeof *k->lit, NULL, (void **)&k->lit));
-  if (!k->fast_forward) MOHO_TRY(kc_block(k, (size_t)tiles * KC_TILE * sizeof(double), NULL, (void **)&k->bound));
+  if (!k->fast_forward && !kc_few(k)) MOHO_TRY(kc_block(k, (size_t)tiles * KC_TILE * sizeof(double), NULL, (void **)&k->bound));
   MOHO_TRY(survey<R>(k, MOHO_ADJ, &k->tile, BY_SIDE, KC_TILE, KC_LANES, k->lit, k->bound, room));
   if (k->fast_adjoint && k->full) MOHO_TRY(put_lit(k, k->tile.n, k->lit, &k->tile_sides));
   if (!k->fast_forward) return MOHO_OK;
