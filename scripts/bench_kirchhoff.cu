@@ -7,8 +7,8 @@
      bench_kirchhoff time [SECONDS [verify] [NAME]]
                                        10-run medians and sustained rates (default 0.5 s), Gupd/s; with errors against
                                        the reference and the dot test, or only of problems called so
-     bench_kirchhoff touch I N         every Nth shape from the Ith on, made small, once through all kernels and without the
-                                       reference: for a sanitizer
+     bench_kirchhoff touch I N [NAME]  every Nth shape from the Ith on, or those of them called so, made small, once through all
+                                       kernels and without the reference: for a sanitizer
 
    An update is one (trace, image point) pair. Whole applications: output written, data prepared, tables resident. */
 #include <math.h>
@@ -20,7 +20,7 @@
 #include <random>
 #include <string>
 #include <vector>
-#include "kirchhoff_cuda.cuh"
+#include "kirchhoff_cuda_few.cuh"
 
 extern "C" const struct moho_kirchhoff_kernels moho_cuda_kirchhoff;
 static const struct moho_kirchhoff_kernels *K = &moho_cuda_kirchhoff;
@@ -191,6 +191,18 @@ static std::vector<double> shifted(const made &m, const std::vector<R> &y, int64
   return v;
 }
 
+static const char *forward_name(const made &m)
+{
+  if (kc_few(m.plan)) return kc_few_traces(m.plan) ? "few traces" : "few points";
+  return m.plan->fast_forward ? m.plan->long_sum ? "fast64" : "fast" : "plain";
+}
+
+static const char *adjoint_name(const made &m)
+{
+  if (kc_few(m.plan)) return kc_few_traces(m.plan) ? "few traces" : "few points";
+  return m.plan->fast_adjoint ? "fast" : "plain";
+}
+
 template<typename R> static void check_light(const made &m, runner<R> &r)
 {
   std::vector<double> e = normal<double>(2 * (size_t)(m.p.nt + 1), false);
@@ -207,7 +219,8 @@ template<typename R> static void check(const problem &p, bool print)
   made m;
   moho_dtype type = sizeof(R) == 4 ? MOHO_F32 : MOHO_F64;
   make_problem(m, p, type);
-  if (sizeof(R) == 4 && !p.plain)
+  if (strstr(p.name, "few ")) expect(m, "kernels are not those of few", kc_few(m.plan) ? 0 : 1, 0);
+  else if (sizeof(R) == 4 && !p.plain && !kc_few(m.plan))
     expect(m, "kernels are not the fast ones", m.plan->fast_forward && m.plan->fast_adjoint ? 0 : 1, 0);
   double tol = sizeof(R) == 4 ? 2e-6 : 1e-10, tight = sizeof(R) == 4 ? 1e-6 : 1e-12;
   runner<R> r(m);
@@ -248,8 +261,7 @@ template<typename R> static void check(const problem &p, bool print)
   check_light<R>(m, r);
   if (print)
     printf("%-22s %s fwd %s %.2e  adj %s %.2e  dot %.1e  panels %dx%dx%d of %d, window %d, tile %dx%dx%d\n", p.name,
-           sizeof(R) == 4 ? "f32" : "f64", m.plan->fast_forward ? m.plan->long_sum ? "fast64" : "fast" : "plain", ef,
-           m.plan->fast_adjoint ? "fast" : "plain", ea, ed, m.plan->panel.count[0], m.plan->panel.count[1],
+           sizeof(R) == 4 ? "f32" : "f64", forward_name(m), ef, adjoint_name(m), ea, ed, m.plan->panel.count[0], m.plan->panel.count[1],
            m.plan->panel.count[2], m.plan->panel.per, m.plan->window, m.plan->tile.size[0], m.plan->tile.size[1],
            m.plan->tile.size[2]);
   fflush(stdout);
@@ -267,16 +279,17 @@ template <typename R> static void touch(const problem &p)
   r.rows.put(std::vector<R>(r.rows.n)), r.adjoint(1, false, p.shift);
   CK(K->illumination(m.plan, &lane, energies.p, r.x.p, r.work.p));
   CK(cudaDeviceSynchronize());
-  printf("%s %s: %s, %s\n", p.name, sizeof(R) == 4 ? "f32" : "f64", m.plan->fast_forward ? "fast forward" : "plain forward",
-         m.plan->fast_adjoint ? "fast adjoint" : "plain adjoint");
+  printf("%s %s: %s forward, %s adjoint\n", p.name, sizeof(R) == 4 ? "f32" : "f64", forward_name(m), adjoint_name(m));
   fflush(stdout);
   drop(m);
 }
 
-static void touch_all(size_t first, size_t step)
+/* Every step-th problem, or those of a name. */
+static void touch_all(size_t first, size_t step, const char *name)
 {
   for (size_t i = first; i < sizeof problems / sizeof problems[0]; i += step) {
     problem p = problems[i];
+    if (name && !strstr(p.name, name)) continue;
     const int most[] = { 7, p.n[0] > 1 ? 9 : 39, p.n[0] > 1 ? 11 : 29 };
     for (int j = 0; j < 3; j++) p.n[j] = std::min(p.n[j], most[j]);
     p.ns = std::min(p.ns, 9), p.nr = p.shared ? p.ns : std::min(p.nr, 13);
@@ -340,11 +353,12 @@ template<typename R> static times_of measure(const problem &p, double seconds, b
   runner<R> r(m);
   double updates = (double)m.traces * (double)m.ni;
   std::vector<R> x = normal<R>((size_t)m.ni, p.spiky), d = normal<R>((size_t)(m.traces * p.nt), false);
-  printf("%-16s %s %.3g updates, panels %dx%dx%d of %d%s, slices %d, window %d, tables %.1f MiB, rows %.1f MiB, work %.0f MiB%s%s\n",
+  printf("%-16s %s %.3g updates, panels %dx%dx%d of %d%s, slices %d, window %d, tables %.1f MiB, rows %.1f MiB, work %.0f MiB%s%s%s%s\n",
          p.name, sizeof(R) == 4 ? "f32" : "f64", updates, m.plan->panel.count[0], m.plan->panel.count[1],
          m.plan->panel.count[2], m.plan->panel.per, m.plan->long_sum ? " long" : "", m.plan->adj_slices, m.plan->window,
          (double)K->table_bytes(m.plan) / 1048576, (double)K->room_bytes(m.plan) / 1048576, (double)r.work.n / 1048576,
-         m.plan->fast_forward ? "" : ", forward plain", m.plan->fast_adjoint ? "" : ", adjoint plain");
+         strstr(forward_name(m), "fast") ? "" : ", forward ", strstr(forward_name(m), "fast") ? "" : forward_name(m),
+         strstr(adjoint_name(m), "fast") ? "" : ", adjoint ", strstr(adjoint_name(m), "fast") ? "" : adjoint_name(m));
   if (p.share) {
     double n = 0;
     for (double v : reference(m, COUNT, std::vector<double>((size_t)m.ni))) n += v;
@@ -411,13 +425,27 @@ static void time_all(double seconds, bool verify)
   problem one_s = large, one_r = small, point = large, trace = large, tall = small, odd = large, row = large, many = large;
   one_s.name = "one source", one_s.ns = 1, one_s.nr = 3200;
   one_r.name = "one receiver", one_r.nr = 1, one_r.ns = 3600;
-  point.name = "one point", point.n[1] = point.n[2] = 1, point.ns = 1000, point.nr = 3000, point.nt = 101;
+  point.name = "one point", point.n[1] = point.n[2] = 1, point.ns = point.nr = 1000, point.nt = 101;
   trace.name = "one trace", trace.ns = trace.nr = 1, trace.n[1] = 20000, trace.n[2] = 2000, trace.d[1] = .25, trace.d[2] = 1;
   tall.name = "nt 20000", tall.nt = 20000;
   odd.name = "all odd", odd.n[1] = 499, odd.n[2] = 251, odd.ns = 97, odd.nr = 317, odd.nt = 997;
   row.name = "one row", row.n[2] = 1, row.n[1] = 30001, row.d[1] = .1, row.ns = 97;
   many.name = "20 samples", many.nt = 20, many.d[1] = many.d[2] = .2;
   for (const problem *p : { &one_s, &one_r, &point, &trace, &tall, &odd, &row, &many }) measure<float>(*p, .05, verify);
+  problem two = trace, listed = trace, points = point, wild = trace;
+  two.name = "few: two traces", two.nr = 2;
+  listed.name = "few: a list of one trace", listed.ns = 4, listed.nr = 9, listed.list = 6;
+  points.name = "few: 5 x 6 points", points.n[1] = 5, points.n[2] = 6, points.ns = 900;
+  wild.name = "few: one trace, dynamic", wild.dynamic = true, wild.angle = 70;
+  for (int n : { 4, 12, 13, 16 }) {
+    static char names[17][24];
+    problem some = trace;
+    snprintf(names[n], sizeof names[n], "few: %d traces", n), some.name = names[n], some.nr = n, some.n[1] = 5000, some.d[1] = 1;
+    measure<float>(some, .05, verify);
+  }
+  for (const problem *p : { &two, &listed, &points, &wild }) measure<float>(*p, .05, verify);
+  trace.name = "few: one trace, double", point.name = "few: one point, double";
+  measure<double>(trace, .05, verify), measure<double>(point, .05, verify);
   problem fans[] = { small, large, cube };
   const char *const names[] = { "dynamic, small", "dynamic, large", "dynamic, 3-D" };
   for (int i = 0; i < 3; i++) {
@@ -458,12 +486,12 @@ int main(int argc, char **argv)
   open_device();
   const char *what = argc > 1 ? argv[1] : "check";
   if (!strcmp(what, "check")) check_all(argc > 2 ? argv[2] : NULL);
-  else if (!strcmp(what, "touch") && argc > 3) touch_all((size_t)atoi(argv[2]), (size_t)atoi(argv[3]));
+  else if (!strcmp(what, "touch") && argc > 3) touch_all((size_t)atoi(argv[2]), (size_t)atoi(argv[3]), argc > 4 ? argv[4] : NULL);
   else if (!strcmp(what, "time")) {
     bool verify = argc > 3 && !strcmp(argv[3], "verify");
     if (argc > 3 + verify) only = argv[3 + verify];
     time_all(argc > 2 ? atof(argv[2]) : 0.5, verify);
-  } else return fprintf(stderr, "bench_kirchhoff check [NAME] | time [SECONDS [verify] [NAME]] | touch I N\n"), 2;
+  } else return fprintf(stderr, "bench_kirchhoff check [NAME] | time [SECONDS [verify] [NAME]] | touch I N [NAME]\n"), 2;
   CK(cudaDeviceSynchronize());
   return failures != 0;
 }

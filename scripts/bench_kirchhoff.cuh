@@ -9,7 +9,7 @@ struct problem {
   double dt, t0 = 0;
   moho_kirchhoff_mode mode = MOHO_KIRCHHOFF_ANALYTIC;
   int vel = 0;                          /* time mode: 0 one, 1 v(t), 2 v(x, t)                 */
-  int list = 0;                         /* 1 streamer, 2 zero offset, 3 at random, 4 rolling   */
+  int list = 0;                         /* 1 streamer, 2 zero offset, 3 at random, 4 rolling, 5 twelve at random, 6 one */
   int byot = 0;                         /* 1 f32, 2 f64 transposed, 3 with gaps, 4 whole samples, 5 marks in gaps */
   double amin = 0, amax = 0;
   bool spiky = false, shared = false;
@@ -89,6 +89,8 @@ static void traces(made &m)
   if (p.list == 3)
     for (int i = 0; i < p.ns * p.nr / 3 + 1; i++)
       m.is.push_back((int64_t)(rng() % p.ns)), m.ir.push_back((int64_t)(rng() % p.nr));
+  for (int i = 0; i < 12 && p.list == 5; i++) m.is.push_back((int64_t)(rng() % p.ns)), m.ir.push_back((int64_t)(rng() % p.nr));
+  if (p.list == 6) m.is.push_back(p.ns / 2), m.ir.push_back(p.nr / 3);
   m.traces = p.list ? (int64_t)m.is.size() : (int64_t)p.ns * p.nr;
   if (!p.list)
     for (int64_t i = 0; i < m.traces; i++) m.is.push_back(i / p.nr), m.ir.push_back(i % p.nr);
@@ -726,6 +728,55 @@ static const problem problems[] = {
     F3("none, 3-D, spiky", 33, 7, 43, 151, NONE, .spiky = true),
     {.name = "none, time", .n = {1, 177, 347}, .d = {10, 10, .004}, .ns = 25, .nr = 53, .nt = 251, .dt = .004, .mode = TIME,
      .vel = 2, .amin = .5, .amax = .77, .tables = NONE},
+/* The kernels of few traces, and of few points. */
+#define T2(N, X, Z, NS, NR, NT, ...)                                                                                     \
+  {.name = "few traces" N, .n = {1, X, Z}, .d = {10, 10, 10}, .ns = NS, .nr = NR, .nt = NT, .dt = .004 __VA_OPT__(,) __VA_ARGS__}
+#define P3(N, Y, X, Z, NS, NR, NT, ...)                                                                                  \
+  {.name = "few points" N, .n = {Y, X, Z}, .d = {11, 10, 9}, .ns = NS, .nr = NR, .nt = NT, .dt = .004 __VA_OPT__(,) __VA_ARGS__}
+    T2("", 101, 67, 1, 2, 301, .shift = -7),
+    T2(", spiky", 201, 147, 3, 4, 601, .spiky = true, .shift = 3),
+    T2(", more tiles than blocks", 1001, 803, 2, 3, 1301),
+    T2(", list", 91, 67, 25, 33, 251, .list = 5),
+    T2(", list of one", 91, 67, 25, 33, 251, .list = 6),
+    T2(", shared", 77, 47, 3, 3, 151, .shared = true),
+    T2(", gaps", 77, 47, 3, 4, 151, .byot = 3),
+    T2(", marks in gaps", 77, 47, 25, 33, 151, .list = 5, .byot = 5),
+    T2(", whole samples", 77, 47, 3, 4, 151, .byot = 4),
+    T2(", late start", 91, 67, 3, 4, 151, .t0 = .31),
+    T2(", early start", 91, 67, 3, 4, 251, .t0 = -.2),
+    T2(", one row", 501, 1, 3, 4, 700, .plain = true),
+    T2(", one column", 1, 333, 3, 4, 700, .plain = true),
+    {.name = "few traces, long", .n = {1, 41, 37}, .d = {10, 10, 10}, .ns = 3, .nr = 4, .nt = 20000, .dt = .001},
+    {.name = "few traces, fine", .n = {1, 41, 37}, .d = {10, 10, 10}, .ns = 3, .nr = 4, .nt = 4001, .dt = .0001},
+    {.name = "few traces, finest", .n = {1, 31, 17}, .d = {10, 10, 10}, .ns = 3, .nr = 4, .nt = 200001, .dt = .000002, .plain = true},
+    {.name = "few traces, 3-D", .n = {13, 21, 17}, .d = {12, 10, 8}, .ns = 3, .nr = 4, .nt = 151, .dt = .004},
+    {.name = "few traces, time", .n = {1, 77, 147}, .d = {10, 10, .004}, .ns = 4, .nr = 3, .nt = 251, .dt = .004, .mode = TIME,
+     .vel = 2, .amin = .5, .amax = .77},
+    T2(", lateral", 137, 93, 3, 4, 301, .amin = .8, .amax = 1.2),
+    T2(", hard", 91, 67, 3, 4, 251, .amin = .6137, .amax = .6137),
+    T2(", offsets", 77, 47, 3, 4, 151, .hard = true, .offset = 1.3),
+    T2(", angles", 77, 47, 3, 4, 151, .angle = 55),
+    T2(", dynamic", 137, 93, 3, 4, 301, .shift = 5, .dynamic = true, .angle = 70),
+    T2(", dynamic, list, all limits", 137, 93, 21, 10, 301, .list = 5, .amin = .8, .amax = 1.2, .dynamic = true, .angle = 60, .offset = 1.7),
+    T2(", dynamic, gaps", 77, 47, 3, 4, 151, .byot = 3, .dynamic = true, .angle = 70),
+    {.name = "few traces, dynamic, 3-D", .n = {21, 33, 17}, .d = {11, 10, 9}, .ns = 3, .nr = 4, .nt = 151, .dt = .004, .plain = true,
+     .dynamic = true, .angle = 65},
+    T2(", coarse", 1201, 903, 3, 4, 1451, .tables = COARSE),
+    T2(", coarse, dynamic, list", 191, 87, 25, 133, 251, .list = 5, .dynamic = true, .angle = 70, .tables = COARSE),
+    T2(", none", 401, 203, 3, 4, 451, .tables = NONE),
+    T2(", none, dynamic", 301, 203, 3, 4, 451, .dynamic = true, .angle = 60, .tables = NONE),
+    P3("", 1, 3, 7, 9, 13, 50, .shift = 2),
+    P3(", many traces", 1, 1, 1, 71, 93, 50, .shift = -3),
+    P3(", list", 1, 5, 3, 9, 13, 50, .list = 3),
+    P3(", 3-D", 2, 3, 4, 9, 13, 50),
+    P3(", gaps", 1, 3, 8, 9, 13, 50, .byot = 3),
+    {.name = "few points, fine", .n = {1, 4, 8}, .d = {10, 10, 10}, .ns = 9, .nr = 13, .nt = 4001, .dt = .00001, .plain = true},
+    P3(", all limits", 1, 4, 8, 9, 13, 50, .amin = .8, .amax = 2.2, .dynamic = true, .angle = 60, .offset = 4),
+    P3(", dynamic, 3-D, list", 2, 3, 4, 9, 13, 50, .list = 3, .plain = true, .dynamic = true, .angle = 65),
+    P3(", coarse", 1, 3, 7, 9, 13, 50, .tables = COARSE),
+    P3(", none, many sides", 1, 4, 8, 3000, 9, 50, .list = 3, .tables = NONE),
+#undef P3
+#undef T2
 #undef F2
 #undef F3
 };
