@@ -175,6 +175,13 @@ local function many(o, ns, nr)
   return o
 end
 
+local function many3(o, ns, nr)
+  many(o, ns, nr)
+  o.srcs = { numbers(ns, function(i) return 7.3 * i - 20 end), o.srcs[1], o.srcs[2] }
+  o.recs = { numbers(nr, function(i) return 21 - 5.9 * i end), o.recs[1], o.recs[2] }
+  return o
+end
+
 -- Tables of times (points x positions): a function of point, position.
 local function tables(o, f)
   local ni, ns, nr = #points_of(o), #o.srcs[1], #o.recs[1]
@@ -225,7 +232,22 @@ local cases = {
   { "finer sampling: wider windows", many(base{ t = axis(700, 0.05, 0.0004), wav = one }, 3, 5) },
   { "coarse image, finest sampling: no windows", base{ x = axis(9, 0, 90), z = axis(10, 15, 70), t = axis(3000, 0.01, 0.00025), wav = one } },
   { "three dimensions", base3() },
+  { "three dimensions, many traces", many3(base3(), 4, 5) },
   { "three dimensions, filtered times", base3{ t = axis(50, 0.04, 0.0035), wav = one } },
+  -- On the card up to 12 traces, or 32 points, have kernels of their own.
+  { "twelve traces", many(base(), 4, 3) },
+  { "thirteen traces of a list", many(base{ traces = { isrc = numbers(13, function(i) return i % 4 + 1 end), irec = numbers(13, function(i)
+    return i % 5 + 1
+  end) } }, 4, 5) },
+  { "few traces, many tiles", wide_image({}, 3, 4) },
+  { "few traces, more samples than a window", wide_image({ t = axis(700, 0.1, 0.0007), wav = wave }, 2, 3) },
+  { "few traces, aperture", wide_image({ lateral_aperture = { 0.2, 0.4 } }, 3, 4) },
+  { "few points, many traces", many(base{ x = axis(5, 100, 10), z = axis(6, 40, 8) }, 17, 19) },
+  { "one point, many traces", many(base{ x = { 120 }, z = { 60 }, wav = one }, 31, 23) },
+  { "few points, many traces, 3-D", many3(base3{ y = axis(2, -20, 12), x = axis(3, 100, 10), z = axis(4, 40, 9) }, 6, 5) },
+  { "few points, aperture, a list", many(base{ x = axis(4, 100, 10), z = axis(8, 40, 8), lateral_aperture = 0.7,
+    traces = { isrc = numbers(40, function(i) return i % 7 + 1 end), irec = numbers(40, function(i) return i % 9 + 1 end) } }, 7, 9) },
+  { "33 points", many(base{ x = axis(3, 100, 10), z = axis(11, 40, 8) }, 7, 9) },
   { "a list of traces", base{ traces = { isrc = { 2, 1, 3, 3, 1, 2, 2 }, irec = { 5, 1, 2, 4, 3, 1, 2 } } } },
   { "a list with traces twice", base{ traces = { isrc = { 2, 2, 1, 2, 1 }, irec = { 5, 5, 1, 5, 1 } } } },
   { "one trace of a list", base{ traces = { isrc = { 2 }, irec = { 4 } } } },
@@ -243,6 +265,7 @@ local cases = {
     return numbers(9, function(j) return 1500 + 40 * j + 11 * i end)
   end) } },
   { "time, 3-D", base3{ mode = "time", z = axis(6, 0, 0.03), vel = { 1500, 1600, 1650, 1700, 1800, 1850 } } },
+  { "time, 3-D, many traces", many3(base3{ mode = "time", z = axis(6, 0, 0.03), vel = { 1500, 1600, 1650, 1700, 1800, 1850 } }, 3, 7) },
   { "time, many traces", many(base{ mode = "time", z = axis(9, 0, 0.02), vel = 1800, t = axis(50, 0.02, 0.003) }, 10, 18) },
   { "time, a list", base{ mode = "time", z = axis(9, 0, 0.02), vel = 1800, traces = { isrc = { 3, 1, 2 }, irec = { 4, 4, 1 } } } },
   { "time, aperture", base{ mode = "time", z = axis(9, 0, 0.02), vel = 1800, lateral_aperture = 0.9 } },
@@ -255,6 +278,7 @@ local cases = {
   { "aperture, narrow: hardly anything", base{ lateral_aperture = 0.05 } },
   { "aperture, positions inside", base{ lateral_aperture = 1, srcs = { { 120.5, 151 }, { 56, 77 } }, recs = { { 103, 130, 220 }, { 90, 104, 48 } } } },
   { "aperture, 3-D", base3{ lateral_aperture = { 0.3, 0.9 } } },
+  { "aperture, 3-D, many traces", many3(base3{ lateral_aperture = { 0.3, 0.9 } }, 5, 4) },
   { "aperture, a list", base{ lateral_aperture = 0.8, traces = { isrc = { 2, 1, 3, 3, 1 }, irec = { 5, 1, 2, 4, 3 } } } },
   { "aperture, many traces, a late record", many(base{ lateral_aperture = 0.6, t = axis(40, 0.1, 0.003) }, 9, 21) },
   { "aperture, zero offset", (function()
