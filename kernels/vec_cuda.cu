@@ -3,6 +3,8 @@
 #include <algorithm>
 #include "vec_cuda.cuh"
 
+extern "C" const struct moho_axis_kernels moho_cuda_axis;
+
 /* ---- pointwise -------------------------------------------------------------------------------------- */
 
 struct none { };
@@ -288,6 +290,7 @@ template <class Y> __global__ void __launch_bounds__(THREADS) convert_kernel(cud
 static moho_status cuda_copy_nd(moho_lane *on, const moho_nd *v)
 {
   cudaStream_t stream = NULL;
+  if (!v->constant[1] && moho_cuda_axis.can_rearrange(v, moho_scalar{ 1, 0 })) return moho_cuda_axis.rearrange(on, v, moho_scalar{ 1, 0 }, false);
   if (v->t[0] == v->t[1]) BY_WORD(moho_dtype_size(v->t[0]), return map<W, W, none, none>(on, v, copy_f<W>{}))
   if (v->size == 0) return MOHO_OK;
   if ((v->t[1] == MOHO_C64 || v->t[1] == MOHO_C128) && v->t[0] != MOHO_C64 && v->t[0] != MOHO_C128)
