@@ -81,6 +81,23 @@ describe("parts of a Kirchhoff operator:", function()
     assert.same({ 4, 4, 3, 3, 3 }, sizes)
   end)
 
+  it("have the sizes that a list says", function()
+    for _, dtype in ipairs{ "f32", "f64" } do
+      for _, device in ipairs(devices) do
+        local K = kirchhoff(survey{ dynamic = dtype == "f64" }, { dtype = dtype, device = device })
+        for _, want in ipairs{ { 17 }, { 1, 9, 4, 3 }, { 2, 13, 2 } } do
+          local list, sizes = K:split{ groups = want }, {}
+          for i, p in ipairs(list) do sizes[i] = p.dimsd[1] end
+          assert.same(want, sizes)
+          same(K, list)
+        end
+        local D = moho.first_derivative{ dims = K.dims, dtype = dtype, device = device }
+        local products = (K * D):split{ groups = { 5, 12 } }
+        assert.same({ 5, 12 }, { products[1].dimsd[1], products[2].dimsd[1] })
+      end
+    end
+  end)
+
   it("share tables, wavelet and eps: no second copy", function()
     for _, device in ipairs(devices) do
       local K = kirchhoff(survey{ x = axis(240, 0, 2), z = axis(180, 8, 2), dynamic = true, device = device })
@@ -161,6 +178,12 @@ describe("parts of a Kirchhoff operator:", function()
   fails("argument 'groups': expected at most one for each of the 17 sources, got 18", { groups = 18 })
   fails("argument 'groups': expected a whole number of 1 or more, got 0", { groups = 0 })
   fails("argument 'groups': expected a whole number of 1 or more, got 2.5", { groups = 2.5 })
+  fails("argument 'groups': expected a whole number of 1 or more, got 0", { groups = { 16, 0, 1 } })
+  fails("argument 'groups': expected a whole number of 1 or more, got x", { groups = { 16, "x" } })
+  fails("argument 'groups': expected a number, or a list of how many sources each gets, got an empty table", { groups = {} })
+  fails("argument 'groups': expected the sizes of groups to add up to the 17 sources, got 16", { groups = { 10, 6 } })
+  fails("argument 'groups': expected the sizes of groups to add up to the 17 sources, got more: 20", { groups = { 10, 10, 1 } })
+  fails("argument 'max_bytes': expected a whole number of 1 or more, got table", { max_bytes = { 5 } })
   fails("expected {groups = n} or {max_bytes = b}", {})
   fails("expected {groups = n} or {max_bytes = b}, got both", { groups = 2, max_bytes = 1e6 })
   fails("unknown option 'group' (did you mean 'groups'?)", { group = 2 })

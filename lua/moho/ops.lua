@@ -118,13 +118,16 @@ method{ name = "operator:illumination", args = {}, returns = "array of A.dims, i
         errors = "operators of other classes",
         call = core.op_illumination }
 method{ name = "operator:split",
-        args = { { "options", "table", need = true, help = "{groups = n}, or {max_bytes = b}" } },
-        returns = "list of operators", errors = "more groups than sources; a limit that one source exceeds; a list " ..
-          "of traces that is not in the order of its sources",
+        args = { { "options", "table", need = true,
+                   help = "{groups = n}, {groups = {n1, n2, ...}}, or {max_bytes = b}" } },
+        returns = "list of operators", errors = "more groups than sources; sizes that are not all sources; a limit " ..
+          "that one source exceeds; a list of traces that is not in the order of its sources",
         help = "Parts of a Kirchhoff operator by source: moho.vstack(K:split{groups = 5}) is K, whose tables, " ..
-          "wavelet and amp_eps the parts share. The first ns mod n groups get one source more. Products that begin " ..
-          "with one, or with the lift of its data, are split likewise. max_bytes: as few equal groups as keep " ..
-          "model, data and work area of an application of each within it (bytes).",
+          "wavelet and amp_eps the parts share. The first ns mod n groups get one source more; a list says how many " ..
+          "sources each gets, as small ones at both ends of a stack of lifted groups shorten the copies that run " ..
+          "beside no kernel. Products that begin with one, or with the lift of its data, are split likewise. " ..
+          "max_bytes: as few equal groups as keep model, data and work area of an application of each within it " ..
+          "(bytes).",
         call = function(K, options)
           local given
           for key, v in pairs(options) do
@@ -133,9 +136,16 @@ method{ name = "operator:split",
                           schema.suggest(tostring(key), { "groups", "max_bytes" }))
             end
             if given then schema.fail("operator:split", "expected {groups = n} or {max_bytes = b}, got both") end
-            if type(v) ~= "number" or not (v >= 1) or v ~= math.floor(v) or v > 2 ^ 53 then
-              schema.fail("operator:split", "argument '%s': expected a whole number of 1 or more, got %s", key,
-                          tostring(v))
+            local list = key == "groups" and type(v) == "table"
+            if list and #v == 0 then
+              schema.fail("operator:split", "argument 'groups': expected a number, or a list of how many sources " ..
+                            "each gets, got an empty table")
+            end
+            for _, w in ipairs(list and v or { v }) do
+              if type(w) ~= "number" or not (w >= 1) or w ~= math.floor(w) or w > 2 ^ 53 then
+                schema.fail("operator:split", "argument '%s': expected a whole number of 1 or more, got %s", key,
+                            tostring(w))
+              end
             end
             given = key
           end

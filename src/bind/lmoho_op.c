@@ -221,13 +221,21 @@ static int made_of(lua_State *L, const char *who, moho_status (*make)(moho_op *a
   return 1;
 }
 
-/* op_split(A, groups or nil, max_bytes or nil): a list */
+/* op_split(A, groups or their sizes or nil, max_bytes or nil): a list */
 static int op_split(lua_State *L)
 {
   const char *who = "operator:split";
   moho_op *a = lmoho_toop(L, 1, who, "self"), **part;
-  int64_t n;
-  lmoho_check(L, moho_op_split(a, (int64_t)luaL_optnumber(L, 2, 0), luaL_optnumber(L, 3, 0), &part, &n), who);
+  int64_t n = 0, *sizes = NULL, groups;
+  if (lua_istable(L, 2)) {
+    groups = (int64_t)lua_objlen(L, 2);
+    sizes = lua_newuserdata(L, (size_t)groups * sizeof *sizes);
+  } else groups = (int64_t)luaL_optnumber(L, 2, 0);
+  for (int64_t i = 0; sizes && i < groups; i++, lua_pop(L, 1)) {
+    lua_rawgeti(L, 2, (int)i + 1);
+    sizes[i] = (int64_t)lua_tonumber(L, -1);
+  }
+  lmoho_check(L, moho_op_split(a, groups, sizes, luaL_optnumber(L, 3, 0), &part, &n), who);
   lua_createtable(L, (int)n, 0);
   for (int64_t i = 0; i < n; i++) {
     *lmoho_newop(L) = part[i];

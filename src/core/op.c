@@ -330,14 +330,15 @@ moho_status moho_op_illumination(moho_op *a, moho_array **out)
   return st;
 }
 
-moho_status moho_op_split(moho_op *a, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n)
+moho_status moho_op_split(moho_op *a, int64_t groups, const int64_t *sizes, double max_bytes, moho_op ***parts,
+                          int64_t *n)
 {
   if (!a->cls->split)
     return moho_fail(
       MOHO_EINVAL,
       "%s cannot be split; it is Kirchhoff operators that can, and products that begin with one or its lift",
       a->cls->title);
-  return a->cls->split(a, groups, max_bytes, parts, n);
+  return a->cls->split(a, groups, sizes, max_bytes, parts, n);
 }
 
 moho_status moho_op_pieces(const moho_op *a, int64_t *n)

@@ -67,8 +67,10 @@ typedef struct moho_opclass {
                        const moho_array *x, moho_array *y);      /* y (+)= alpha A x, contiguous       */
   /* NULL: not offered; diagonal of A'A, contiguous, of the model's type */
   moho_status (*illumination)(moho_op *op, moho_lane *on, moho_array *d);
-  /* NULL: not offered. By groups, or as few as keep each within max_bytes; a list to free and a reference of each. */
-  moho_status (*split)(moho_op *op, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
+  /* NULL: not offered. By groups, equal ones or (sizes) of so many sources each, or as few as keep each within
+     max_bytes; a list to free and a reference of each. */
+  moho_status (*split)(moho_op *op, int64_t groups, const int64_t *sizes, double max_bytes, moho_op ***parts,
+                       int64_t *n);
   /* NULL: not offered. How many groups there are at most. */
   moho_status (*pieces)(const moho_op *op, int64_t *n);
   /* NULL: not offered. What `what` names, of `side` ("src", "rec", or NULL) and its index from 0. */
@@ -139,7 +141,8 @@ MOHO_API moho_status moho_op_apply(moho_op *a, moho_lane *on, moho_dir dir, moho
 MOHO_API moho_status moho_op_todense(moho_op *a, moho_array **m);
 /* diagonal of A.H A, of classes that offer it */
 MOHO_API moho_status moho_op_illumination(moho_op *a, moho_array **d);
-MOHO_API moho_status moho_op_split(moho_op *a, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
+MOHO_API moho_status moho_op_split(moho_op *a, int64_t groups, const int64_t *sizes, double max_bytes, moho_op ***parts,
+                                   int64_t *n);
 /* At most how many parts it is split into. */
 MOHO_API moho_status moho_op_pieces(const moho_op *a, int64_t *n);
 MOHO_API moho_status moho_op_look(moho_op *a, const char *what, const char *side, int64_t i, moho_array **out);

@@ -74,7 +74,8 @@ moho_status moho_kirchhoff_weights(kirchhoff *k, kirchhoff_making *m);
 /* ops/kirchhoff_wavelet.c: the convolution, or the spike. */
 moho_status moho_kirchhoff_wavelet(kirchhoff *k);
 /* ops/kirchhoff_split.c, kirchhoff_look.c: the class's functions. */
-moho_status moho_kirchhoff_split(moho_op *op, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
+moho_status moho_kirchhoff_split(moho_op *op, int64_t groups, const int64_t *sizes, double max_bytes, moho_op ***parts,
+                                 int64_t *n);
 moho_status moho_kirchhoff_pieces(const moho_op *op, int64_t *n);
 moho_status moho_kirchhoff_look_in(moho_op *op, moho_lane *on, const char *what, const char *side, int64_t i,
                                    moho_array **out);

@@ -136,20 +136,39 @@ static moho_status fewest(kirchhoff *k, const int64_t *first, int64_t ns, double
   return MOHO_OK;
 }
 
-moho_status moho_kirchhoff_split(moho_op *op, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n)
+/* What was asked for adds up to all sources. */
+static moho_status check_sizes(const int64_t *sizes, int64_t groups, int64_t ns)
+{
+  int64_t sum = 0;
+  for (int64_t i = 0; i < groups && sum <= ns; i++) {
+    if (sizes[i] < 1)
+      return moho_fail_arg("groups", "expected 1 or more sources in each, got %" PRId64 " in group %" PRId64, sizes[i],
+                           i + 1);
+    sum += sizes[i];
+  }
+  if (sum == ns) return MOHO_OK;
+  return moho_fail_arg("groups", "expected the sizes of groups to add up to the %" PRId64 " sources, got %s%" PRId64,
+                       ns, sum > ns ? "more: " : "", sum);
+}
+
+moho_status moho_kirchhoff_split(moho_op *op, int64_t groups, const int64_t *sizes, double max_bytes, moho_op ***parts,
+                                 int64_t *n)
 {
   kirchhoff *k = (kirchhoff *)op;
   int64_t *first = NULL, ns = 0;
   MOHO_TRY(find_sources(k, &first, &ns));
   moho_status st = MOHO_OK;
   if (!groups) st = fewest(k, first, ns, max_bytes, &groups);
-  if (!st && groups > ns)
+  if (sizes) st = check_sizes(sizes, groups, ns);
+  else if (!st && groups > ns)
     st = moho_fail_arg("groups", "expected at most one for each of the %" PRId64 " sources, got %" PRId64, ns, groups);
   moho_op **list = st ? NULL : calloc((size_t)groups, sizeof *list);
   if (!st && !list) st = moho_fail(MOHO_ENOMEM, "out of memory for %" PRId64 " parts", groups);
   int64_t made = 0;
-  for (; made < groups && !st; made += !st)
-    st = make_part(k, first[start_of(ns, groups, made)], first[start_of(ns, groups, made + 1)], &list[made]);
+  for (int64_t from = 0, to; made < groups && !st; made += !st, from = to) {
+    to = sizes ? from + sizes[made] : start_of(ns, groups, made + 1);
+    st = make_part(k, first[from], first[to], &list[made]);
+  }
   free(first);
   if (st) {
     for (int64_t i = 0; list && i < made; i++) moho_op_unref(list[i]);

@@ -201,7 +201,8 @@ static void chain_fini(moho_op *op)
 }
 
 static moho_status chain_pieces(const moho_op *op, int64_t *n);
-static moho_status chain_split(moho_op *op, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n);
+static moho_status chain_split(moho_op *op, int64_t groups, const int64_t *sizes, double max_bytes, moho_op ***parts,
+                               int64_t *n);
 
 const moho_opclass moho_op_chain_class = {
   .name = "chain", .title = "chain", .help = "A product of operators, made by A * B.", .size = sizeof(chain),
@@ -443,13 +444,14 @@ static moho_status chain_part(const chain *c, const moho_term *whole, moho_op *p
 }
 
 /* max_bytes: what the split term takes, as the rest is the same for all. */
-static moho_status chain_split(moho_op *op, int64_t groups, double max_bytes, moho_op ***parts, int64_t *n)
+static moho_status chain_split(moho_op *op, int64_t groups, const int64_t *sizes, double max_bytes, moho_op ***parts,
+                               int64_t *n)
 {
   const chain *c = (const chain *)op;
   const moho_term *t = split_term(c);
   moho_op **list;
   if (!t) return no_parts(op);
-  MOHO_TRY(moho_op_split(t->op, groups, max_bytes, &list, n));
+  MOHO_TRY(moho_op_split(t->op, groups, sizes, max_bytes, &list, n));
   moho_status st = MOHO_OK;
   int64_t made = 0;
   for (; made < *n && !st; made += !st) {

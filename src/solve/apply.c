@@ -74,7 +74,7 @@ static moho_status find_parts(job *j)
     MOHO_TRY(moho_op_pieces(h, &most));
   }
   const int64_t groups = j->par->groups || j->par->max_bytes > 0 ? j->par->groups : usual_groups(j, most);
-  return moho_op_split(j->stack, groups, j->par->max_bytes, &j->part, &j->n);
+  return moho_op_split(j->stack, groups, NULL, j->par->max_bytes, &j->part, &j->n);
 }
 
 static void rows_of(const moho_array *a, int64_t offset, const moho_op *part, moho_array *v)
