@@ -137,6 +137,30 @@ describe("tables of sources", function()
     end
   end)
 
+  it_there("and the data of groups come in the order of the groups, one copy behind the other", function()
+    if not lag then return pending "a card's times are in docs/performance.md" end
+    local sizes = { 1, 5, 4, 4, 2, 1 }
+    local K = moho.kirchhoff(survey{ table_keep = "host" })
+    local m, d = normal(K.dims, "f32", 1), normal(K.dimsd, "f32", 2)
+    for lanes = 2, 3 do
+      local A = lifted(K, sizes, lanes)
+      for _ = 1, 2 do A.H:apply(d, m) end
+      local up, kernels = {}, {}
+      for _, s in ipairs(moho.timeline(function() A.H:apply(d, m) end)) do
+        if s.what == "up" then up[#up + 1] = s elseif s.what == "Kirchhoff" then kernels[#kernels + 1] = s end
+      end
+      assert.same({ 2 * #sizes, #sizes }, { #up, #kernels })
+      for i, n in ipairs(sizes) do
+        local data, tables = up[2 * i - 1], up[2 * i]
+        assert.equal(4 * n * 23 * 141, data.bytes)
+        local free = math.max(i > 1 and up[2 * i - 2].to or 0, i > lanes and kernels[i - lanes].to or 0)
+        assert.near(free, data.from, 1e-9, "a copy of data that waits")
+        assert.near(data.to, tables.from, 1e-9, "a copy of tables that waits")
+        assert.is_true(tables.to <= kernels[i].from)
+      end
+    end
+  end)
+
   it_there("take no memory of the device", function()
     if not card then return pending "the device that lags has the CPU's tables" end
     local at = live()

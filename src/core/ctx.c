@@ -148,7 +148,7 @@ void moho_ctx_unref(moho_ctx *c)
     c->be->lane_close(c->dev, l->stream);
     free(l);
   }
-  for (int i = 0; i < 2 + MOHO_MAXRUNNERS; i++) {
+  for (int i = 0; i < 2; i++) {
     if (c->side[i]) c->be->lane_close(c->dev, c->side[i]->stream);
     free(c->side[i]);
   }
@@ -202,13 +202,6 @@ moho_status moho_ctx_copier(moho_ctx *c, bool down, moho_lane **out)
   return MOHO_OK;
 }
 
-moho_status moho_ctx_runner(moho_ctx *c, int i, moho_lane **out)
-{
-  if (!c->side[2 + i]) MOHO_TRY(new_lane(c, -1, &c->side[2 + i]));
-  *out = c->side[2 + i];
-  return MOHO_OK;
-}
-
 moho_status moho_lane_moment(moho_lane *lane, void **moment)
 {
   moho_lane_forget(lane, moment);
@@ -218,12 +211,6 @@ moho_status moho_lane_moment(moho_lane *lane, void **moment)
 moho_status moho_lane_follow(moho_lane *lane, void *moment)
 {
   return moment ? lane->ctx->be->follow(lane->ctx->dev, lane->stream, moment) : MOHO_OK;
-}
-
-moho_status moho_lane_gate(moho_lane *lane)
-{
-  for (; lane->gates; lane->gates--) MOHO_TRY(moho_lane_follow(lane, lane->gate[lane->gates - 1]));
-  return MOHO_OK;
 }
 
 void moho_lane_forget(moho_lane *lane, void **moment)
@@ -240,6 +227,13 @@ moho_status moho_lane_after(moho_lane *lane, moho_lane *other)
   moho_status st = moho_lane_follow(lane, now);
   moho_lane_forget(other, &now);
   return st;
+}
+
+moho_status moho_lane_fetched(moho_lane *lane)
+{
+  moho_lane *by = lane->fetcher;
+  lane->fetcher = NULL;
+  return by ? moho_lane_after(lane, by) : MOHO_OK;
 }
 
 moho_status moho_lane_peer(moho_lane *lane, moho_ctx *c, moho_lane **peer)

@@ -65,8 +65,6 @@ void moho_copy_bytes(void *dst, const void *src, size_t bytes);
 /* The CUDA backend: opens the module when first asked; NULL and the reason when it can't be had. */
 const moho_backend *moho_cuda_backend(const char **why);
 
-enum { MOHO_MAXRUNNERS = 16 };
-
 struct moho_ctx {
   int refs, ordinal;
   const moho_backend *be;
@@ -76,7 +74,7 @@ struct moho_ctx {
   uint64_t puts, gets, put_bytes, get_bytes, waits;   /* counters, for moho_ctx_mem           */
   int nlanes;
   moho_lane **lane;
-  moho_lane *side[2 + MOHO_MAXRUNNERS]; /* see moho_ctx_copier and moho_ctx_runner        */
+  moho_lane *side[2];                   /* see moho_ctx_copier                            */
 };
 
 enum { MOHO_MAXLANES = 64 };            /* so many applications within one another        */
@@ -89,8 +87,7 @@ struct moho_lane {
   size_t size, used;
   int depth;                            /* applications in progress                       */
   bool under_way;                       /* copies from or to host memory, not waited for yet */
-  void *gate[4];                        /* a runner's: see moho_lane_gate                 */
-  int gates;
+  moho_lane *fetcher;                   /* lent for an application: see moho_lane_fetched */
   moho_scalar sums[MOHO_SUMS];          /* of a host backend: see moho_norms              */
 };
 
@@ -146,18 +143,18 @@ moho_status moho_lane_wait(moho_lane *lane);
 /* The same copy in the order of a copier: who calls sees to the order of both memories, and that the host waits. */
 moho_status moho_cross_by(moho_lane *copier, moho_lane *on, const moho_array *src, moho_array *dst);
 
-/* A copy to the device of host memory that stays as it is, such as an operator's own; counted, in the lane's order. */
+/* A copy to the device of host memory that stays as it is, such as an operator's own; counted, in the order of the lane
+   or of the copier that was lent to it. */
 moho_status moho_lane_put(moho_lane *lane, void *dst, const void *host, size_t bytes);
 
 /* ---- order between lanes (core/ctx.c) ------------------------------------------------ */
 /* Streams for copies alone, one up and one down, so that they run beside each other and beside what a lane computes.
    They have no work area. */
 moho_status moho_ctx_copier(moho_ctx *c, bool down, moho_lane **copier);
-/* Further streams, without a number and so without peers: who uses one lends it a work area, and takes only operators
-   of the device alone there. Its gates are moments that kernels wait for and the copies that an operator begins with
-   (`fetches`) do not: who has such passes them behind those, which is nothing where there are none. */
-moho_status moho_ctx_runner(moho_ctx *c, int i, moho_lane **runner);
-moho_status moho_lane_gate(moho_lane *lane);
+/* Who knows that a work area is free may lend its lane the copier up for the next application: what that begins with
+   (`fetches` of a class) then takes its turn among other copies and not behind kernels. Whose class fetches ends that
+   with this, and its kernels wait for what came; nothing where nothing is lent. */
+moho_status moho_lane_fetched(moho_lane *lane);
 /* What is queued on `lane` from now on comes after what is queued on `other` by now, which may be of another device. */
 moho_status moho_lane_after(moho_lane *lane, moho_lane *other);
 /* The same with the moment kept: of a lane; then for any lane, as often as needed, then dropped (NULL is no moment). */

@@ -55,11 +55,12 @@ moho_status moho_cross_by(moho_lane *l, moho_lane *on, const moho_array *src, mo
 moho_status moho_lane_put(moho_lane *lane, void *dst, const void *host, size_t bytes)
 {
   moho_ctx *c = lane->ctx;
+  moho_lane *by = lane->fetcher ? lane->fetcher : lane;
   bool under_way;
-  int seen = moho_timeline_on() ? moho_timeline_begin(lane, "up", bytes) : -1;
-  MOHO_TRY(c->be->put(c->dev, lane->stream, dst, host, bytes, &under_way));
+  int seen = moho_timeline_on() ? moho_timeline_begin(by, "up", bytes) : -1;
+  MOHO_TRY(c->be->put(c->dev, by->stream, dst, host, bytes, &under_way));
   c->puts++, c->put_bytes += bytes;
-  moho_timeline_end(lane, seen);
+  moho_timeline_end(by, seen);
   return MOHO_OK;
 }
 

@@ -8,11 +8,12 @@
 
    A part that crosses has a slot on the device, one of `lanes`; a slot is filled again when its last reader is done.
    Kernels of one group after those of another: one group's fill the device. Where operators copy up what they need
-   (tables that are on the host), each slot has a stream and a work area too, and only kernels wait for those before
-   them. What all groups share crosses once: the input before the first, the sum after the last. A sum is made of the
-   groups' results, each by itself, added in their order on the first group's device: so the result has the same bits
-   with any number of lanes and on several devices. What is to be added to goes up as well, where there is room beside
-   the copies down, and the host adds nothing. */
+   (tables that are on the host), each slot has a work area too, and the copier brings it: copies of one direction keep
+   the order of the groups, since two that share the bus both come late, and it is idle when both are there. What all
+   groups share crosses once: the input before the first, the sum after the last. A sum is made of the groups' results,
+   each by itself, added in their order on the first group's device: so the result has the same bits with any number of
+   lanes and on several devices. What is to be added to goes up as well, where there is room beside the copies down, and
+   the host adds nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "ops/groups.h"
@@ -23,17 +24,15 @@ typedef struct device {
   int n;                                /* groups so far                                  */
   size_t in_bytes, out_bytes;           /* of a slot                                      */
   void *in[MOHO_MAXGROUPS], *out[MOHO_MAXGROUPS];
-  /* moments: input read, result there, result gone */
+  /* moments: the slot's kernels are done, result there, result gone */
   void *read[MOHO_MAXGROUPS], *done[MOHO_MAXGROUPS], *left[MOHO_MAXGROUPS];
   void *arrived[MOHO_MAXGROUPS];        /* and what comes up                              */
   size_t shared_bytes, part_bytes, work_bytes;
-  void *shared, *part[MOHO_MAXGROUPS];  /* the input that all share, a group's share of the sum */
-  void *added[MOHO_MAXGROUPS], *part_left;   /* moments: the share is in the sum, has left for another device */
-  /* each slot has a stream and a work area, since operators copy up what they need */
+  void *shared, *part;                  /* the input that all share, a group's share of the sum */
+  void *added, *part_left;              /* moments: the share is in the sum, has left for another device */
+  /* each slot has a work area, a part of the lane's, since operators copy up what they need */
   bool beside;
-  moho_lane *runner[MOHO_MAXGROUPS];    /* those, or the lane                             */
-  void *kernels;                        /* moment: those so far are done                  */
-  moho_block area[MOHO_MAXGROUPS];
+  size_t area[MOHO_MAXGROUPS];
   size_t mark;                          /* of the lane's work area                        */
 } device;
 
@@ -220,9 +219,9 @@ void moho_groups_work(const moho_groups *g, moho_dir dir, moho_work *w)
     for (int i = 0; i < g->lanes; i++) {
       if (d->in_bytes) moho_work_add(w, d->c, d->in_bytes);
       if (d->out_bytes) moho_work_add(w, d->c, d->out_bytes);
-      if (d->part_bytes && (i == 0 || d->beside)) moho_work_add(w, d->c, d->part_bytes);
       if (i > 0 && d->beside) moho_work_add(w, d->c, d->work_bytes);      /* the first has the children's */
     }
+    if (d->part_bytes) moho_work_add(w, d->c, d->part_bytes);
     if (d->shared_bytes) moho_work_add(w, d->c, d->shared_bytes);
   }
   if (r->sum_bytes) moho_work_add(w, r->home->c, r->sum_bytes);
@@ -241,29 +240,6 @@ static moho_array over(moho_lane *lane, const moho_op *a, moho_dir dir, bool out
   return v;
 }
 
-/* Of a slot: the lane, or a stream with a work area that is the lane's. */
-static moho_status runner(run *r, device *d, int i)
-{
-  d->runner[i] = d->lane;
-  if (!d->beside || r->on->index < 0) return MOHO_OK;      /* within a runner there are no more */
-  MOHO_TRY(moho_ctx_runner(d->c, i, &d->runner[i]));
-  d->area[i] = (moho_block){
-    .refs = 1 << 30, .ctx = d->c, .p = moho_lane_take(d->lane, d->work_bytes), .bytes = d->work_bytes, .wrapped = true
-  };
-  d->runner[i]->work = &d->area[i];
-  d->runner[i]->size = d->work_bytes;
-  d->runner[i]->used = 0;
-  return MOHO_OK;
-}
-
-/* What the slots' kernels find is there: the input that is shared, what a sum is added to, and the work area. */
-static moho_status release_runners(run *r)
-{
-  for (int k = 0; k < r->ndev; k++)
-    for (int i = 0; i < r->g->lanes; i++) MOHO_TRY(moho_lane_after(r->dev[k].runner[i], r->dev[k].lane));
-  return MOHO_OK;
-}
-
 /* Lanes and memory. The copiers start after what is queued on the lane, whose work area they use; a stack within a
    stack that finds all on the device leaves them alone. */
 static moho_status begin(run *r, const moho_array *x, moho_array *y)
@@ -277,16 +253,17 @@ static moho_status begin(run *r, const moho_array *x, moho_array *y)
     device *d = &r->dev[k];
     MOHO_TRY(moho_lane_peer(r->on, d->c, &d->lane));
     d->mark = moho_lane_mark(d->lane);
-    if (crosses) MOHO_TRY(moho_ctx_copier(d->c, false, &d->up));
+    if (crosses || d->beside) MOHO_TRY(moho_ctx_copier(d->c, false, &d->up));
     if (crosses) MOHO_TRY(moho_ctx_copier(d->c, true, &d->down));
-    if (crosses) MOHO_TRY(moho_lane_after(d->up, d->lane));
+    if (d->up) MOHO_TRY(moho_lane_after(d->up, d->lane));
     if (crosses) MOHO_TRY(moho_lane_after(d->down, d->lane));
     for (int i = 0; i < g->lanes; i++) {
       if (d->in_bytes) d->in[i] = moho_lane_take(d->lane, d->in_bytes);
       if (d->out_bytes) d->out[i] = moho_lane_take(d->lane, d->out_bytes);
-      d->part[i] = d->part_bytes && (i == 0 || d->beside) ? moho_lane_take(d->lane, d->part_bytes) : d->part[0];
-      MOHO_TRY(runner(r, d, i));
+      d->area[i] = moho_lane_mark(d->lane);
+      if (d->beside) moho_lane_take(d->lane, d->work_bytes);
     }
+    if (d->part_bytes) d->part = moho_lane_take(d->lane, d->part_bytes);
     if (!d->shared_bytes) continue;
     d->shared = moho_lane_take(d->lane, d->shared_bytes);
     if (x->ctx == d->c) continue;
@@ -295,7 +272,7 @@ static moho_status begin(run *r, const moho_array *x, moho_array *y)
     MOHO_TRY(moho_cross_by(d->up, r->on, x, &v));
     MOHO_TRY(moho_lane_after(d->lane, d->up));
   }
-  if (r->cut_out) return release_runners(r);
+  if (r->cut_out) return MOHO_OK;
   r->sum = *y;
   if (r->sum_bytes && y->ctx != r->home->c) {
     r->sum = over(r->home->lane, first, r->dir, true, moho_lane_take(r->home->lane, r->sum_bytes), &r->sum_block);
@@ -303,7 +280,6 @@ static moho_status begin(run *r, const moho_array *x, moho_array *y)
     if (r->add) MOHO_TRY(moho_cross_by(r->home->up, r->on, y, &r->sum));
     if (r->add) MOHO_TRY(moho_lane_after(r->home->lane, r->home->up));
   }
-  MOHO_TRY(release_runners(r));
   if (!r->bring_bytes) return MOHO_OK;
   MOHO_TRY(host_ctx(&cpu));
   MOHO_TRY(moho_lane_peer(r->on, cpu, &r->host));
@@ -327,23 +303,17 @@ static moho_status bring(run *r, device *d, moho_array *part)
   return moho_lane_follow(r->home->lane, r->brought);
 }
 
-/* What a slot's kernels wait for, and what the operator copies up before them does not. */
-static moho_status hold(const device *d, int s, void *moment)
-{
-  moho_lane *lane = d->runner[s];
-  if (lane == d->lane) return moho_lane_follow(lane, moment);
-  if (moment) lane->gate[lane->gates++] = moment;
-  return MOHO_OK;
-}
-
-/* Kernels leave the device to those before them. */
+/* A slot's own work area is what the lane has for now, to its last byte; the copier waits until it is free. */
 static moho_status run_group(run *r, int i, device *d, int s, bool add, const moho_array *in, moho_array *out)
 {
-  moho_lane *lane = d->runner[s];
-  if (lane != d->lane) MOHO_TRY(hold(d, s, d->kernels));
-  moho_status st = moho_op_apply_in(r->g->group[i].core, lane, r->dir, r->alpha, add, in, out);
-  lane->gates = 0;
-  return st || lane == d->lane ? st : moho_lane_moment(lane, &d->kernels);
+  moho_op *a = r->g->group[i].core;
+  moho_lane *lane = d->lane;
+  if (!d->beside) return moho_op_apply_in(a, lane, r->dir, r->alpha, add, in, out);
+  size_t used = lane->used, size = lane->size;
+  lane->used = d->area[s], lane->size = d->area[s] + d->work_bytes, lane->fetcher = d->up;
+  moho_status st = moho_op_apply_in(a, lane, r->dir, r->alpha, add, in, out);
+  lane->used = used, lane->size = size, lane->fetcher = NULL;
+  return st;
 }
 
 /* A group's result joins the sum, in the order of the groups. */
@@ -352,16 +322,15 @@ static moho_status join(run *r, int i, device *d, int s, const moho_array *in)
   moho_op *a = r->g->group[i].core;
   moho_block b;
   bool first = i == 0 && (!r->add || r->g->n == 1);
-  moho_array part = first ? r->sum : over(d->lane, a, r->dir, true, d->part[s], &b), sum;
-  MOHO_TRY(hold(d, s, d->added[d->beside ? s : 0]));
+  moho_array part = first ? r->sum : over(d->lane, a, r->dir, true, d->part, &b), sum;
+  MOHO_TRY(moho_lane_follow(d->lane, d->added));
   MOHO_TRY(run_group(r, i, d, s, first && r->add, in, &part));
-  MOHO_TRY(moho_lane_after(d->lane, d->runner[s]));
   if (first) return MOHO_OK;
   if (d != r->home) MOHO_TRY(bring(r, d, &part));
   moho_array_part(&r->sum, 0, &part.shape, &sum);
   moho_array_part(&r->bring, 0, &part.shape, &r->bring);
   MOHO_TRY(moho_vec_axpby(r->home->lane, MOHO_ONE, d == r->home ? &part : &r->bring, MOHO_ONE, &sum));
-  return moho_lane_moment(r->home->lane, &d->added[d->beside ? s : 0]);
+  return moho_lane_moment(r->home->lane, &d->added);
 }
 
 /* Copies up, and kernels: all that does not wait for a result. x and y are the group's parts. */
@@ -374,26 +343,23 @@ static moho_status issue(run *r, int i, const moho_array *x, moho_array *y)
   moho_block bi, bo;
   if (!d) return moho_op_apply_in(a, r->on, r->dir, r->alpha, r->add || (!r->cut_out && i > 0), x, y);
   int s = d->n++ % g->lanes;
-  moho_lane *lane = d->runner[s];
   bool up = in_side(g, i, r->dir) && x->ctx != d->c, down = r->cut_out && out_side(g, i, r->dir) && y->ctx != d->c;
   if (up) in = over(d->lane, a, r->dir, false, r->cut_in ? d->in[s] : d->shared, &bi);
-  if (up && r->cut_in) {
-    MOHO_TRY(moho_lane_follow(d->up, d->read[s]));
-    MOHO_TRY(moho_cross_by(d->up, r->on, x, &in));
-  }
+  if ((up && r->cut_in) || d->beside) MOHO_TRY(moho_lane_follow(d->up, d->read[s]));
+  if (up && r->cut_in) MOHO_TRY(moho_cross_by(d->up, r->on, x, &in));
   if (down) {
     out = over(d->lane, a, r->dir, true, d->out[s], &bo);
-    MOHO_TRY(r->add ? moho_lane_follow(d->up, d->left[s]) : hold(d, s, d->left[s]));
+    MOHO_TRY(moho_lane_follow(r->add ? d->up : d->lane, d->left[s]));
     if (r->add) MOHO_TRY(moho_cross_by(d->up, r->on, y, &out));
   }
   if ((up && r->cut_in) || (down && r->add)) {
     MOHO_TRY(moho_lane_moment(d->up, &d->arrived[s]));
-    MOHO_TRY(hold(d, s, d->arrived[s]));
+    MOHO_TRY(moho_lane_follow(d->lane, d->arrived[s]));
   }
   if (r->cut_out) MOHO_TRY(run_group(r, i, d, s, r->add, &in, &out));
   else MOHO_TRY(join(r, i, d, s, &in));
-  if (up && r->cut_in) MOHO_TRY(moho_lane_moment(lane, &d->read[s]));
-  return down ? moho_lane_moment(lane, &d->done[s]) : MOHO_OK;
+  if ((up && r->cut_in) || d->beside) MOHO_TRY(moho_lane_moment(d->lane, &d->read[s]));
+  return down ? moho_lane_moment(d->lane, &d->done[s]) : MOHO_OK;
 }
 
 /* The copy down. `before`: how many groups of its device were issued before it. */
@@ -425,18 +391,13 @@ static moho_status finish(run *r, moho_status st, moho_array *y)
       if (!st) st = last;
     }
     for (int i = 0; i < r->g->lanes; i++) {
-      moho_lane *l = d->runner[i];
-      moho_status last = l ? moho_lane_after(d->lane, l) : MOHO_OK;
-      if (!st) st = last;
-      if (l && l != d->lane) l->work = NULL, l->size = l->used = 0, l->gates = 0;
-      if (r->home) moho_lane_forget(r->home->lane, &d->added[i]);
       moho_lane_forget(d->lane, &d->read[i]);
       moho_lane_forget(d->lane, &d->done[i]);
       moho_lane_forget(d->lane, &d->left[i]);
       moho_lane_forget(d->lane, &d->arrived[i]);
     }
+    if (r->home) moho_lane_forget(r->home->lane, &d->added);
     moho_lane_forget(d->lane, &d->part_left);
-    moho_lane_forget(d->lane, &d->kernels);
     if (d->lane) moho_lane_reset(d->lane, d->mark);
   }
   if (r->home) moho_lane_forget(r->home->lane, &r->brought);

@@ -91,7 +91,7 @@ static moho_status kirchhoff_apply(moho_op *op, moho_lane *on, moho_dir dir, moh
   if (k->conv) conv = moho_lane_take(on, fft->conv_work(k->conv));
   void *work = moho_lane_take(on, f->work(k->plan, dir));
   if (f->fetch) MOHO_TRY(f->fetch(k->plan, on, dir, work));
-  MOHO_TRY(moho_lane_gate(on));
+  MOHO_TRY(moho_lane_fetched(on));
   if (kirchhoff_fetches(op)) moho_timeline_again(on);
   if (!k->conv && dir == MOHO_FWD)
     return f->forward(k->plan, on, in, alpha.re * k->spike, add, k->shift, out, k->nt, work);
