@@ -13,6 +13,7 @@ local o = moho.options{
   nr = { 320, "receivers" },
   nt = { 1001, "samples" },
   groups = { 16, "groups of sources" },
+  ends = { 0, "sources of the first and of the last group; 0: as many as the others" },
   lanes = { 2, "how many are under way at once" },
   keep = { "device", "where the groups' tables of sources are: device, or host: copied up as needed" },
   runs = { 9, "applications timed, of which the median counts" },
@@ -36,7 +37,14 @@ survey.table_keep = o.keep
 local grouped = o.keep == "device" and K or moho.kirchhoff(survey)
 local up, down = moho.lift(K.dims), moho.lift(K.dimsd)
 local lifted, kept = { lanes = o.lanes }, { lanes = o.lanes }
-for i, part in ipairs(grouped:split{ groups = o.groups }) do
+local sizes = o.groups
+if o.ends > 0 then                        -- a group's copy at either end runs beside no kernel
+  local between, n = o.ns - 2 * o.ends, o.groups - 2
+  sizes = { o.ends }
+  for i = 1, n do sizes[i + 1] = math.floor(between * i / n) - math.floor(between * (i - 1) / n) end
+  sizes[o.groups] = o.ends
+end
+for i, part in ipairs(grouped:split{ groups = sizes }) do
   kept[i] = moho.lift(part.dimsd).H * part
   lifted[i] = kept[i] * up
 end
@@ -95,20 +103,17 @@ end
 
 -- ---- beside what is to be had ------------------------------------------------------------------------------------
 if device ~= "cpu" then
-  local there = data:to(device)
-  local out = data:copy()
-  local bound = { forward = 1e3 * median(function() down.H:apply(there, out) end),
-                  adjoint = 1e3 * median(function() down:apply(out, there) end) }
+  local there, here = data:to(device), data:copy()
+  local down_rate = data.nbytes / median(function() down.H:apply(there, here) end)
+  local up_rate = data.nbytes / median(function() down:apply(here, there) end)
+  print(("pinned copies alone: up %.1f GB/s, down %.1f GB/s"):format(up_rate / 1e9, down_rate / 1e9))
   for _, direction in ipairs{ "forward", "adjoint" } do
-    local rate, longer = data.nbytes / bound[direction] / 1e6, math.max(ms[direction .. 1], bound[direction])
-    print(("%s: the data alone cross in %.3f ms (%.1f GB/s); the third way takes %.2f times the longer of that and " ..
-             "the first"):format(direction,
-      bound[direction], rate, ms[direction .. 3] / longer))
-    local most = math.max(moved[direction][1], moved[direction][2])
-    print(("  of the resident operator's throughput %.1f %%; the busier of its copies at %.1f GB/s, %.1f %% of a " ..
-             "copy alone"):format(
-      100 * ms[direction .. 1] / ms[direction .. 3], most / ms[direction .. 3] / 1e6,
-        100 * most / ms[direction .. 3] / 1e6 / rate))
+    local first, third = ms[direction .. 1], ms[direction .. 3]
+    local copies_ms = 1e3 * math.max(moved[direction][1] / up_rate, moved[direction][2] / down_rate)
+    print(("%s: the third way's own copies take %.3f ms alone; it takes %.2f times the longer of that and the " ..
+             "first"):format(direction, copies_ms, third / math.max(copies_ms, first)))
+    print(("  %.1f %% of the resident operator's throughput, %.1f %% of the bandwidth of copies alone"):format(
+      100 * first / third, 100 * copies_ms / third))
   end
 end
 if o.timeline then
