@@ -14,6 +14,19 @@ static constexpr int ROWS = THREADS, COPIES = 8; /* of a window: a thread a row 
 static constexpr int BLOCKS = 1056;              /* what fills a large device */
 static constexpr size_t SUMS = (size_t)1 << 28;  /* bytes of all blocks' sums, if they are not one block's */
 
+/* Sides and row of data of a trace: looked up once by a block. */
+struct trace {
+  int src, rec;
+  int64_t row;
+};
+
+__device__ __forceinline__ void find_traces(const kc_few_view &a, trace all[KC_FEW_TRACES])
+{
+  const int pid = (int)threadIdx.x;
+  if (pid < a.traces) kc_few_pair(a, pid, &all[pid].src, &all[pid].rec), all[pid].row = kc_few_row(a, pid);
+  __syncthreads();
+}
+
 /* A thread's points of a tile: where they are in the image, -1 outside; whether next to one another there. */
 template <bool LIMITS> struct points {
   int64_t i[FOUR];
@@ -97,21 +110,22 @@ template <typename R, bool LIMITS, int PARTS>
 __global__ void __launch_bounds__(THREADS, LIMITS ? 4 : 8)
   few_adjoint(const __grid_constant__ kc_few_view a, kc_few_samples<R> d, double alpha, bool add, R *__restrict__ m)
 {
+  __shared__ __align__(16) trace traces[KC_FEW_TRACES];
   const within from = points_within(a);
+  find_traces(a, traces);
   for (int here = (int)blockIdx.x; here < a.tiles; here += (int)gridDim.x) {
     points<LIMITS> q = {};
     kc_leg<R, PARTS> ws[FOUR], wr[FOUR];
     double sum[FOUR] = {};
     points_of(a, a.tile0 + here, from, &q);
     for (int pid = 0; pid < a.traces; pid++) {
-      int src, rec;
+      const int src = traces[pid].src, rec = traces[pid].rec;
       int64_t t[FOUR];
-      kc_few_pair(a, pid, &src, &rec);
       kc_few_legs(a, src, here, (int)threadIdx.x * FOUR, ws), kc_few_legs(a, rec, here, (int)threadIdx.x * FOUR, wr);
       kc_few_times(a, src, rec, here, (int)threadIdx.x * FOUR, t);
       kc_trace trace = {};
       if (LIMITS) trace = kc_trace_of(a.geo, src, rec - a.geo.roff);
-      const R *data = kc_few_data(d, kc_few_row(a, pid));
+      const R *data = kc_few_data(d, traces[pid].row);
 #pragma unroll
       for (int j = 0; j < FOUR; j++) {
         if (!kc_few_recorded<R>(a, t[j])) continue;
@@ -164,21 +178,23 @@ __global__ void __launch_bounds__(THREADS, LIMITS ? 4 : 8)
 {
   typedef typename kc_whole<R>::type whole;
   __shared__ __align__(16) windows<R> w;
+  __shared__ __align__(16) trace traces[KC_FEW_TRACES];
   int turn = 0, fill = 0;
   const int copy = (int)threadIdx.x % COPIES, nt = a.geo.nt;
   part += (int64_t)blockIdx.x * a.traces * nt;
   for (int i = (int)threadIdx.x; i < 2 * ROWS * COPIES; i += THREADS) w.cell[0][0][i] = 0;
   const within from = points_within(a);
+  find_traces(a, traces);
   for (int here = (int)blockIdx.x; here < a.tiles; here += (int)gridDim.x) {
     points<LIMITS> q = {};
     kc_leg<R, PARTS> ws[FOUR], wr[FOUR];
     points_of(a, a.tile0 + here, from, &q);
     const kc_some<R, FOUR> x = image_at(q, m);
     for (int pid = 0; pid < a.traces; pid++) {
-      int src, rec, lo, hi;
+      const int src = traces[pid].src, rec = traces[pid].rec;
+      int lo, hi;
       int64_t t[FOUR];
       R v[FOUR], most = 0;
-      kc_few_pair(a, pid, &src, &rec);
       kc_few_legs(a, src, here, (int)threadIdx.x * FOUR, ws), kc_few_legs(a, rec, here, (int)threadIdx.x * FOUR, wr);
       kc_few_times(a, src, rec, here, (int)threadIdx.x * FOUR, t);
       window_of(a, a.tile0 + here, src, rec, &lo, &hi);
@@ -200,7 +216,7 @@ __global__ void __launch_bounds__(THREADS, LIMITS ? 4 : 8)
 #pragma unroll
         for (int j = 0; j < FOUR; j++) {
           if (v[j] == 0) continue;
-          const int k = (int)(t[j] >> kc_few_frac<R>)-first;
+          const int k = (int)(t[j] >> kc_few_frac<R>) - first;
           const R u = v[j] * unit.scale;
           const whole both = unit.round(u), second = unit.round(u * kc_few_fraction(t[j], R()));
           if ((unsigned)k < (unsigned)rows) unit.add(&cell[k][copy], both - second);

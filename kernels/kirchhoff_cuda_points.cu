@@ -7,6 +7,7 @@
    Forward: a trace's updates are sums of integers in shared memory, some samples at a time, which the warp then writes
    as a row of data, whether there is anything in it or not, so that nothing has to be cleared. Updates that are not
    finite are added in double, sample by sample. */
+#include <limits.h>
 #include "kirchhoff_cuda_few.cuh"
 
 static constexpr int THREADS = 256, WARPS = THREADS / 32;
@@ -119,58 +120,79 @@ __global__ void __launch_bounds__(THREADS) points_image(int blocks, double alpha
 
 /* Of a lane: the samples k and k + 1 of its trace get v (1 - f) and v f. None: v is 0. */
 template <typename R> struct spread {
-  int64_t k;
+  int k;
   R v, f;
 };
+
+template <typename R> __device__ __forceinline__ spread<R> spread_of(const spread<R> &u, int lane)
+{
+  return { __shfl_sync(~0u, u.k, lane), __shfl_sync(~0u, u.v, lane), __shfl_sync(~0u, u.f, lane) };
+}
 
 /* A row of data, from sums of integers. A warp; `mine`: the lane's update is of this trace. */
 template <typename R>
 __device__ __forceinline__ void row_of(const spread<R> &u, bool mine, R most, int nt, typename kc_whole<R>::type *cell,
-                              double alpha, bool add, R *__restrict__ y)
+                                       double alpha, bool add, R *__restrict__ y)
 {
   typedef typename kc_whole<R>::type whole;
   const kc_whole<R> unit(most);
   const double back = alpha * unit.back;
   const R v = u.v * unit.scale;
-  const whole both = unit.round(v), second = unit.round(v * u.f);
-  for (int first = 0; first < nt; first += ROWS) {
-    const int rows = min(ROWS, nt - first);
-    const int64_t k = u.k - first;
-    if (mine && k >= 0 && k < rows) unit.add(cell + k, both - second);
-    if (mine && k >= -1 && k + 1 < rows) unit.add(cell + k + 1, second);
+  const whole second = unit.round(v * u.f), first = unit.round(v) - second;
+  for (int from = 0; from < nt; from += ROWS) {
+    const int k = u.k - from;
+    if (mine && (unsigned)k < ROWS) unit.add(cell + k, first);
+    if (mine && (unsigned)(k + 1) < ROWS) unit.add(cell + k + 1, second);
     __syncwarp();
-    for (int i = (int)threadIdx.x % 32; i < rows; i += 32) {
+#pragma unroll
+    for (int c = 0; c < ROWS; c += 32) {
+      const int i = c + (int)threadIdx.x % 32;
       const whole sum = cell[i];
       cell[i] = 0;
-      if (add) y[first + i] = (R)((double)y[first + i] + (double)sum * back);
-      else y[first + i] = (R)sum * (R)back;
+      if (from + i >= nt) continue;
+      if (add) y[from + i] = (R)((double)y[from + i] + (double)sum * back);
+      else y[from + i] = (R)sum * (R)back;
     }
     __syncwarp();
   }
 }
 
-/* In double, sample by sample: the trace's updates are those of the lanes from `from` on. */
+/* In double, sample by sample: the trace's updates are those of `points` lanes from `from` on. */
 template <typename R>
-__device__ __noinline__ void row_by_sample(const spread<R> &u, int from, int points, int nt, double alpha, bool add,
-                                     R *__restrict__ y)
+__device__ __forceinline__ void row_by_sample(const spread<R> &u, int from, int points, int nt, double alpha, bool add,
+                                              R *__restrict__ y)
 {
-  for (int first = 0; first < nt; first += 32) {
-    const int t = first + (int)threadIdx.x % 32;
+  for (int t = (int)threadIdx.x % 32; t - (int)threadIdx.x % 32 < nt; t += 32) {
     double sum = 0;
     for (int p = from; p < from + points; p++) {
-      const int64_t k = __shfl_sync(~0u, (long long)u.k, p);
-      const double v = (double)__shfl_sync(~0u, u.v, p), f = (double)__shfl_sync(~0u, u.f, p);
-      if (k == t) sum += v * (1 - f);
-      else if (k + 1 == t && f > 0) sum += v * f;
+      const spread<R> w = spread_of(u, p);
+      if (w.k == t) sum += (double)w.v * (1 - (double)w.f);
+      else if (w.k == t - 1 && w.f > 0) sum += (double)w.v * (double)w.f;
     }
     if (t < nt) y[t] = (R)((add ? (double)y[t] : 0) + alpha * sum);
+  }
+}
+
+/* One point: nothing to sum. The trace's update is the lane's that is `from`. */
+template <typename R>
+__device__ __forceinline__ void row_of_one(const spread<R> &u, int from, int nt, double alpha, bool add,
+                                           R *__restrict__ y)
+{
+  const spread<R> w = spread_of(u, from);
+  const double first = alpha * ((double)w.v * (1 - (double)w.f)),
+               second = w.f > 0 ? alpha * ((double)w.v * (double)w.f) : 0;
+  const R a = (R)first, b = (R)second;
+  for (int t = (int)threadIdx.x % 32; t < nt; t += 32) {
+    if (!add) y[t] = w.k == t ? a : w.k == t - 1 ? b : 0;
+    else if (w.k == t) y[t] = (R)((double)y[t] + first);
+    else if (w.k == t - 1) y[t] = (R)((double)y[t] + second);
   }
 }
 
 template <typename R, bool LIMITS, int PARTS>
 __global__ void __launch_bounds__(THREADS)
   points_forward(const __grid_constant__ kc_few_view a, int points, int each, const R *__restrict__ m, double alpha,
-                 bool add, int64_t shift, R *__restrict__ y, int64_t ldy)
+                 bool add, int shift, R *__restrict__ y, int64_t ldy)
 {
   __shared__ int slot[KC_FEW_POINTS];
   __shared__ typename kc_whole<R>::type cells[WARPS][ROWS];
@@ -179,20 +201,21 @@ __global__ void __launch_bounds__(THREADS)
   find_points(a, slot);
   const place q = place_of_lane<LIMITS>(a, points, each, slot);
   const R x = q.point >= 0 ? m[q.point] : 0;
-  for (int64_t first = ((int64_t)blockIdx.x * WARPS + warp) * once; first < a.traces;
-       first += (int64_t)gridDim.x * WARPS * once) {
-    const int64_t pid = first + lane / each;
-    spread<R> u = { INT64_MIN / 2, 0, 0 };
-    if (x != 0 && pid < a.traces) {
-      const update<R> of = update_of<R, LIMITS, PARTS>(a, (int)pid, q);
-      if (of.t >= 0) u = { (of.t >> kc_few_frac<R>) + shift, x * of.w, kc_few_fraction(of.t, R()) };
+  for (int64_t next = ((int64_t)blockIdx.x * WARPS + warp) * once; next < a.traces;
+       next += (int64_t)gridDim.x * WARPS * once) {
+    const int first = (int)next, left = min(once, a.traces - first);
+    spread<R> u = { INT_MIN / 2, 0, 0 };
+    if (x != 0 && lane / each < left) {
+      const update<R> of = update_of<R, LIMITS, PARTS>(a, first + lane / each, q);
+      if (of.t >= 0) u = { (int)(of.t >> kc_few_frac<R>) + shift, x * of.w, kc_few_fraction(of.t, R()) };
     }
     R most = fabs(u.v);
     for (int o = 1; o < each; o *= 2) most += __shfl_xor_sync(~0u, most, o);
-    for (int i = 0; i < once && first + i < a.traces; i++) {
+    for (int i = 0; i < left; i++) {
       const R sum = __shfl_sync(~0u, most, i * each);
-      R *to = y + kc_few_row(a, (int)(first + i)) * ldy;
-      if (sum - sum == 0) row_of(u, lane / each == i && u.v != 0, sum, nt, cells[warp], alpha, add, to);
+      R *to = y + kc_few_row(a, first + i) * ldy;
+      if (each == 1) row_of_one(u, i, nt, alpha, add, to);
+      else if (sum - sum == 0) row_of(u, lane / each == i && u.v != 0, sum, nt, cells[warp], alpha, add, to);
       else row_by_sample(u, i * each, points, nt, alpha, add, to);
     }
   }
@@ -247,10 +270,11 @@ static moho_status forward(const moho_kirchhoff *k, cudaStream_t st, const R *m,
                            R *y, int64_t ldy, void *room)
 {
   kc_table_rows r = {};
+  const int by = (int)(shift > k->nt ? k->nt : shift < -k->nt ? -k->nt : shift);
   auto kernel = kc_few_form(k, [](auto limits, auto parts) { return points_forward<R, limits.value, parts.value>; });
   MOHO_TRY(kc_rows_at(k, st, MOHO_ADJ, 0, room, &r));
-  kernel<<<(unsigned)blocks_of(k), THREADS, 0, st>>>(kc_few_view_of(k, &r), (int)k->ni, lanes_of(k), m, alpha, add,
-                                                     shift, y, ldy);
+  kernel<<<(unsigned)blocks_of(k), THREADS, 0, st>>>(kc_few_view_of(k, &r), (int)k->ni, lanes_of(k), m, alpha, add, by,
+                                                     y, ldy);
   CUDA_LAUNCHED("kirchhoff forward of few points");
   return kc_rows_done(k, st, &r);
 }
