@@ -265,7 +265,7 @@ static moho_status launch(const moho_kirchhoff *k, const kc_table_rows &r, char 
     f.rel_a = (const uint32_t *)(work + kc_forward_layout_of(k).sources) - (k->src0 + g * KC_FWD) * f.side_a;   /* as if of all sides, too */
   }
   f.legs = (const float4 *)r.legs, f.first = r.first;
-  f.group0 = g, f.groups = n, f.most = most, f.next += r.turn;
+  f.group0 = g, f.groups = n, f.most = most, f.next += r.first;
   f.units = r.n * f.groups * f.lanes;
   if (k->unit) {
     const int once = kc_at_once(k, &k->panel), all = (k->panel.n + once - 1) / once;
@@ -288,7 +288,6 @@ moho_status kc_forward_launch(const moho_kirchhoff *k, cudaStream_t st, void *ro
   kc_table_rows r = {};
   for (int panel = 0; panel < k->panel.n; panel += r.n) {
     MOHO_TRY(kc_rows_at(k, st, MOHO_FWD, panel, room, &r));
-    if (panel) CUDA_TRY(cudaMemsetAsync(work + kc_forward_layout_of(k).next + r.turn * sizeof(int), 0, sizeof(int), r.st));
     MOHO_TRY(launch(k, r, work, g, n, long_sum, most));
   }
   return kc_rows_done(k, st, &r);

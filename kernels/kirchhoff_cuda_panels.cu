@@ -141,7 +141,7 @@ kc_forward_layout kc_forward_layout_of(const moho_kirchhoff *k)
   l.unit = l.scale + up((size_t)k->panel.n * sizeof(kc_scale));
   l.done = l.unit + MOHO_ALIGN;
   l.next = l.done + MOHO_ALIGN;
-  l.sum = l.next + MOHO_ALIGN;
+  l.sum = l.next + up((size_t)k->panel.n * sizeof(int));
   l.end = l.sources = l.sum + up((size_t)kc_forward_rows(k, 0, k->fwd_chunk) * (size_t)k->nt * (k->long_sum ? 8 : 4));
   if (k->keep == MOHO_KIRCHHOFF_ON_HOST) l.end += (size_t)(kc_entries(k, MOHO_FWD) * sources_in(k, 0, k->fwd_chunk)) * sizeof(uint32_t);
   return l;
