@@ -9,6 +9,7 @@
 #include <math.h>
 #include <new>
 #include "kirchhoff_cuda_few.cuh"
+#include "kirchhoff_cuda_near.cuh"
 
 moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host, void **p)
 {
@@ -160,12 +161,16 @@ static double step_down(const moho_kirchhoff_desc *d)
   return d->mode == MOHO_KIRCHHOFF_TIME && d->vel ? d->d[2] * d->vel[d->nvel / 2] / 2 : d->d[2];
 }
 
-/* Coarse tables. */
+/* Coarse tables; behind them there is room for legs near positions. */
 static moho_status nodes(moho_kirchhoff *k, const moho_kirchhoff_desc *d)
 {
   if (d->tables != MOHO_KIRCHHOFF_COARSE) return MOHO_OK;
-  size_t n = (size_t)(1 + k->parts) * (size_t)d->nodes.size * (size_t)k->geo.nside;
-  return kc_block(k, n * moho_dtype_size(k->type), d->nodes.tables, (void **)&k->geo.nodes);
+  const kc_geo *g = &k->geo;
+  const size_t n = (size_t)(1 + k->parts) * (size_t)d->nodes.size * (size_t)g->nside;
+  void *to;
+  MOHO_TRY(kc_block(k, (size_t)(kc_node_bytes(g, k->parts) + kc_near_bytes(g, k->parts)), NULL, &to));
+  k->geo.nodes = to;
+  return cuda_upload(k->ctx, kc_stream(k), to, d->nodes.tables, n * moho_dtype_size(k->type));
 }
 
 /* Which kernels can be fast, tiles and panels. */
@@ -216,6 +221,7 @@ static moho_status fill(moho_kirchhoff *k, const moho_kirchhoff_desc *d, double 
     MOHO_TRY(can_keep(k));
     MOHO_TRY(kc_offset_table(k));
     MOHO_TRY(kc_tables(k));
+    MOHO_TRY(kc_keep_near(k));
     MOHO_TRY(kc_legs(k));
     if (!kc_few(k)) {
       MOHO_TRY(kc_make_mends(k));
@@ -259,7 +265,8 @@ static size_t cuda_kirchhoff_predict(const moho_ctx *c, const moho_kirchhoff_des
   if (parts && fast && !few) boxes += points / KC_LANES * sides + (k.full ? tiles * both * sizeof(int) : 0);
   if (!k.full) boxes += (size_t)k.ntraces * (2 * sizeof(int) + sizeof(int64_t) + 10 * sizeof(int));
   if (d->tables == MOHO_KIRCHHOFF_NONE) return boxes;
-  if (d->tables == MOHO_KIRCHHOFF_COARSE) return boxes + (1 + parts) * unit * sides * (size_t)d->nodes.size;
+  if (d->tables == MOHO_KIRCHHOFF_COARSE)
+    return boxes + (size_t)(kc_node_bytes(&k.geo, k.parts) + kc_near_bytes(&k.geo, k.parts));
   const size_t kept = d->keep == MOHO_KIRCHHOFF_ON_HOST ? (size_t)k.geo.nr : sides;
   return boxes + kept * entry * (tiles * KC_TILE + (few ? 0 : fast ? points : tiles * KC_TILE));
 }

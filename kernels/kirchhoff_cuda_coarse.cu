@@ -2,8 +2,8 @@
    contracted to fused multiply-adds here but those that are written, as in kirchhoff_cuda_fill.cu.
 
    A warp makes the rows of 32 sides, a lane each, in a chunk of 32 points that all lanes go through together, column by
-   column: what nodes have at the two depths around a point stays in registers until the points leave the cell. A point of
-   a side then takes ten instructions in double and one approximate root for its time. */
+   column: what nodes have at the two depths around a point stays in registers until the points leave the cell. A point
+   of a side then takes ten instructions in double and one approximate root for its time. */
 #include "kirchhoff_cuda_legs.cuh"
 
 enum {
@@ -22,9 +22,16 @@ typedef struct alignas(16) spot {
 typedef struct alignas(16) column {
   double y, x, part[2]; /* of the second nodes, along y and x                     */
   int node[2][2];       /* the first of each, along y and x                       */
+  int row;              /* of the point, along z                                  */
 } column;
 
-template <bool DEEP> __device__ __forceinline__ void place(const kc_making &a, int box, int p, spot *s, column *c)
+/* Where the chunk's points are along x and z: first and last. */
+typedef struct around {
+  int x[2], z[2];
+} around;
+
+template <bool DEEP>
+__device__ __forceinline__ void place(const kc_making &a, int box, int p, spot *s, column *c, around *of)
 {
   const kc_geo &g = a.geo;
   int at[3];
@@ -34,7 +41,11 @@ template <bool DEEP> __device__ __forceinline__ void place(const kc_making &a, i
   s->z = kc_coordinate(g, 2, at[2]), s->part = (double)z.part, s->share = z.part;
   s->level = z.lo, s->column = at[0] * g.n[1] + at[1];
   s->scale = !in ? 0 : g.dynamic ? (float)sqrt(2 / kc_velocity(g, at)) : 1;
-  c->y = kc_coordinate(g, 0, at[0]), c->x = kc_coordinate(g, 1, at[1]), c->part[0] = (double)y.part,
+  for (int i = 0; i < 2; i++) {
+    const int sign = i ? -1 : 1;
+    of->x[i] = sign * __reduce_min_sync(~0u, sign * at[1]), of->z[i] = sign * __reduce_min_sync(~0u, sign * at[2]);
+  }
+  c->row = at[2], c->y = kc_coordinate(g, 0, at[0]), c->x = kc_coordinate(g, 1, at[1]), c->part[0] = (double)y.part,
   c->part[1] = (double)x.part;
   for (int i = 0; i < (DEEP ? 2 : 1); i++)
     for (int j = 0; j < 2; j++) c->node[i][j] = ((i ? y.hi : y.lo) * g.node[1] + (j ? x.hi : x.lo)) * g.node[2];
@@ -101,6 +112,21 @@ template <int PARTS, bool DEEP> struct ray {
   }
 };
 
+/* Legs near a lane's side that are kept, where the chunk has such points; else NULL. */
+typedef struct close {
+  const float *legs;
+  int2 from;
+} close;
+
+__device__ __forceinline__ close close_of(const kc_making &a, int side, const around &of)
+{
+  if (!a.near) return { NULL, {} };
+  const int *n = a.region.n;
+  const int2 from = a.near_from[side];
+  const bool meet = from.x <= of.x[1] && from.x + n[1] > of.x[0] && from.y <= of.z[1] && from.y + n[2] > of.z[0];
+  return { meet ? a.near + (int64_t)side * n[1] * n[2] * a.parts : NULL, from };
+}
+
 /* Four points of a side: what tables have there first, cell by cell, then times, side by side. */
 template <int PARTS> struct run {
   uint32_t v[1 + PARTS][4]; /* times; numbers of legs, which are floats               */
@@ -145,6 +171,24 @@ template <int PARTS> struct run {
       }
     }
   }
+  /* Over the legs of points that are near. */
+  __device__ __forceinline__ void come_close(const kc_making &a, const spot *p, const column *c, const close &near)
+  {
+    const int *n = a.region.n;
+    float w[4][PARTS ? PARTS : 1];
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      const int x = p[e].column - near.from.x, z = c[e].row - near.from.y; /* in 2-D a column's number is its x */
+      const bool in = (unsigned)x < (unsigned)n[1] && (unsigned)z < (unsigned)n[2] && p[e].scale != 0;
+#pragma unroll
+      for (int k = 0; k < PARTS; k++) w[e][k] = in ? near.legs[(x * n[2] + z) * PARTS + k] : NAN;
+    }
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+#pragma unroll
+      for (int k = 0; k < PARTS; k++)
+        if (w[e][k] == w[e][k]) v[1 + k][e] = __float_as_uint(w[e][k]);
+  }
   __device__ __forceinline__ uint4 of(int k) const { return make_uint4(v[k][0], v[k][1], v[k][2], v[k][3]); }
 };
 
@@ -156,6 +200,7 @@ __global__ void __launch_bounds__(32 * WARPS)
 {
   __shared__ spot point[CHUNK];
   __shared__ column col[CHUNK];
+  __shared__ around of;
   __shared__ uint4 room[FWD ? 1 : WARPS][1 + PARTS][FWD ? 1 : 32 * PITCH / 4];
   const int chunks = a.box.per / CHUNK, box = a.first + (int)blockIdx.x / chunks, lane = threadIdx.x & 31,
             warp = threadIdx.x >> 5;
@@ -164,19 +209,35 @@ __global__ void __launch_bounds__(32 * WARPS)
   const int64_t nside = a.geo.nside, row = (int64_t)a.n * a.box.per;
   const uint32_t base = (uint32_t)a.span[box * nside + side].base << KC_FRAC;
   ray<PARTS, DEEP> r(a, side);
-  if (warp == 0) place<DEEP>(a, box, (int)blockIdx.x % chunks * CHUNK + lane, &point[lane], &col[lane]);
+  const int chunk = (int)blockIdx.x % chunks;
+  if (warp == 0) {
+    around here;
+    place<DEEP>(a, box, chunk * CHUNK + lane, &point[lane], &col[lane], &here);
+    if (lane == 0) of = here;
+  }
+  bool lit = true, read = true; /* has weight in the chunk; in the box */
+  if (PARTS && FWD && a.chunk_lit) {
+    lit = a.chunk_lit[((int64_t)box * chunks + chunk) * nside + side];
+    read = a.box_lit[box * nside + side];
+  }
+  if (PARTS && !FWD && a.lit) read = a.lit[box * nside + side], lit = a.lit[box * nside + side] >> chunk & 1;
+  lit = __any_sync(~0u, lit), read = __any_sync(~0u, read) || !a.bare;
   __syncthreads();
-  if (first >= a.nsides) return;
+  if (first >= a.nsides || !read) return;
+  const close near = PARTS && !DEEP ? close_of(a, side, of) : close{};
   int64_t to[2]; /* adjoint: where this lane puts what others made; below 0: nowhere */
 #pragma unroll
   for (int j = 0; j < 2; j++) {
-    const int from = 16 * j + lane / 2, of = __shfl_sync(~0u, side, from);
-    to[j] = first + from < a.nsides ? of * row + (int64_t)blockIdx.x * CHUNK + lane % 2 * 4 : -1;
+    const int from = 16 * j + lane / 2, whose = __shfl_sync(~0u, side, from);
+    to[j] = first + from < a.nsides ? whose * row + (int64_t)blockIdx.x * CHUNK + lane % 2 * 4 : -1;
   }
 #pragma unroll 1
   for (int f = 0; f < CHUNK / 4; f++) {
-    run<PARTS> q;
-    q.make(a, s, point + 4 * f, col + 4 * f, base, r);
+    run<PARTS> q = {}; /* where no lane's side has weight: any time in the record */
+    if (lit) {
+      q.make(a, s, point + 4 * f, col + 4 * f, base, r);
+      if (PARTS && !DEEP && near.legs) q.come_close(a, point + 4 * f, col + 4 * f, near);
+    }
     if constexpr (FWD) {
       const int64_t four = (int64_t)blockIdx.x * (CHUNK / 4) + f;
       if (first + lane >= a.nsides) continue;
@@ -232,41 +293,72 @@ __device__ static int64_t point_of(const kc_making &a, const int at[3])
   return (int64_t)(box - a.first) * b.per + p;
 }
 
-/* Of the part of the image that may be near a side: how many points along each axis. */
-typedef struct part {
-  int n[3];
-} part;
-
-template <typename R> __device__ __forceinline__ void near_leg(const kc_making &a, form f, int side, const int at[3])
+/* Where the part of the image begins that may be near a side. */
+__device__ __forceinline__ int part_from(const kc_making &a, int side, int k)
 {
   const kc_geo &g = a.geo;
-  double away[3], w[3];
-  for (int k = 0; k < 3; k++) away[k] = kc_coordinate(g, k, at[k]) - g.pos[k * (int64_t)g.nside + side];
-  int64_t p = point_of(a, at), next, q;
-  if (p < 0 || !kir_near(g.three, g.d, g.step, away) || !kc_time(g, side, at, a.frac, &q)) return;
-  kc_leg_by_slopes(g, true, side, at, w);
-  R *to = (R *)a.legs + leg_at(a, f, side, p, &next);
-  for (int k = 0; k < a.parts; k++) to[k * next] = (R)w[k];
+  const double least = ceil((g.pos[k * (int64_t)g.nside + side] - g.o[k]) / g.d[k]) - KIR_NEAR * g.step;
+  return (int)fmax(fmin(least, (double)(g.n[k] - a.region.n[k])), 0.);
 }
 
-/* A warp a row of points of a side. */
-template <typename R> __global__ void near_kernel(const __grid_constant__ kc_making a, form f, part of)
+/* A leg of a point that is near: false where it is not, or has no time. */
+__device__ __forceinline__ bool near_leg(const kc_making &a, int side, const int at[3], double w[3])
 {
   const kc_geo &g = a.geo;
-  const int within = KIR_NEAR * g.step;
+  double away[3];
+  int64_t q;
+  for (int k = 0; k < 3; k++) away[k] = kc_coordinate(g, k, at[k]) - g.pos[k * (int64_t)g.nside + side];
+  if (!kir_near(g.three, g.d, g.step, away) || !kc_time(g, side, at, a.frac, &q)) return false;
+  kc_leg_by_slopes(g, true, side, at, w);
+  return true;
+}
+
+/* Into rows that are there. A warp a row of points of a side. */
+template <typename R> __global__ void near_kernel(const __grid_constant__ kc_making a, form f)
+{
   for (int i = (int)(blockIdx.y * blockDim.y + threadIdx.y); i < a.nsides; i += (int)(gridDim.y * blockDim.y)) {
-    const int side = a.side ? a.side[i] : i;
-    int from[3];
-    for (int k = 0; k < 3; k++) {
-      const double least = ceil((g.pos[k * (int64_t)g.nside + side] - g.o[k]) / g.d[k]) - within;
-      from[k] = (int)fmax(fmin(least, (double)(g.n[k] - of.n[k])), 0.);
-    }
-    for (int y = (int)blockIdx.z; y < of.n[0]; y += (int)gridDim.z)
-      for (int z = (int)threadIdx.x; z < of.n[2]; z += 32) {
-        const int at[3] = { from[0] + y, from[1] + (int)blockIdx.x, from[2] + z };
-        near_leg<R>(a, f, side, at);
+    const int side = a.side ? a.side[i] : i, x = part_from(a, side, 1) + (int)blockIdx.x;
+    for (int y = (int)blockIdx.z; y < a.region.n[0]; y += (int)gridDim.z)
+      for (int z = (int)threadIdx.x; z < a.region.n[2]; z += 32) {
+        const int at[3] = { part_from(a, side, 0) + y, x, part_from(a, side, 2) + z };
+        int64_t p = point_of(a, at), next;
+        double w[3];
+        if (p < 0 || !near_leg(a, side, at, w)) continue;
+        R *to = (R *)a.legs + leg_at(a, f, side, p, &next);
+        for (int k = 0; k < a.parts; k++) to[k * next] = (R)w[k];
       }
   }
+}
+
+/* Kept in 2-D; not a number: what is between nodes is right. */
+__global__ void near_part_kernel(const __grid_constant__ kc_making a, int2 *from, float *near)
+{
+  const int *n = a.region.n;
+  for (int side = (int)(blockIdx.y * blockDim.y + threadIdx.y); side < a.nsides;
+       side += (int)(gridDim.y * blockDim.y)) {
+    const int2 first = make_int2(part_from(a, side, 1), part_from(a, side, 2));
+    if (blockIdx.x == 0 && threadIdx.x == 0) from[side] = first;
+    for (int z = (int)threadIdx.x; z < n[2]; z += 32) {
+      const int at[3] = { 0, first.x + (int)blockIdx.x, first.y + z };
+      float *to = near + (((int64_t)side * n[1] + blockIdx.x) * n[2] + z) * a.parts;
+      double w[3];
+      const bool is = near_leg(a, side, at, w);
+      for (int k = 0; k < a.parts; k++) to[k] = is ? (float)w[k] : NAN;
+    }
+  }
+}
+
+static dim3 near_grid(const kc_making &a)
+{
+  const int *n = a.region.n;
+  return dim3((unsigned)n[1], (unsigned)fmin((a.nsides + 3) / 4, 65535), (unsigned)fmin(n[0], 65535));
+}
+
+moho_status kc_make_near(cudaStream_t st, const kc_making &a, int2 *from, float *to)
+{
+  near_part_kernel<<<near_grid(a), dim3(32, 4), 0, st>>>(a, from, to);
+  CUDA_LAUNCHED("kirchhoff legs near positions");
+  return MOHO_OK;
 }
 
 /* Rays turn fast near a position: there legs are from differences of the interpolated times, over what is between
@@ -275,11 +367,8 @@ moho_status kc_fill_near(cudaStream_t st, const kc_making &a, moho_dir dir, bool
 {
   if (!a.parts || a.geo.own_amp) return MOHO_OK;
   const form f = dir == MOHO_ADJ ? BY_SIDE : fast ? BY_FOUR : BY_POINT;
-  part of;
-  for (int k = 0; k < 3; k++) of.n[k] = (int)fmin(2. * (int)KIR_NEAR * a.geo.step + 1, a.geo.n[k]);
-  const dim3 grid((unsigned)of.n[1], (unsigned)fmin((a.nsides + 3) / 4, 65535), (unsigned)fmin(of.n[0], 65535));
-  if (a.geo.single) near_kernel<float><<<grid, dim3(32, 4), 0, st>>>(a, f, of);
-  else near_kernel<double><<<grid, dim3(32, 4), 0, st>>>(a, f, of);
+  if (a.geo.single) near_kernel<float><<<near_grid(a), dim3(32, 4), 0, st>>>(a, f);
+  else near_kernel<double><<<near_grid(a), dim3(32, 4), 0, st>>>(a, f);
   CUDA_LAUNCHED("kirchhoff tables near positions");
   return MOHO_OK;
 }

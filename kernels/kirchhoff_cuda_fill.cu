@@ -166,11 +166,11 @@ static const kc_boxes *boxes_of(const moho_kirchhoff *k, moho_dir dir)
   return dir == MOHO_FWD && k->fast_forward ? &k->panel : &k->tile;
 }
 
-/* Points whose rows are made at a time, as they are needed: the rows of two such turns take an eleventh of what those of all
+/* Points whose rows are made at a time, as they are needed: the rows of two such turns take a tenth of what those of all
    boxes would, or 8 MiB. */
 int64_t kc_room_points(const moho_kirchhoff *k)
 {
-  int64_t one = (int64_t)k->geo.nside * (int64_t)moho_dtype_size(k->type) * (1 + k->parts), points = k->ni / 22;
+  int64_t one = (int64_t)k->geo.nside * (int64_t)moho_dtype_size(k->type) * (1 + k->parts), points = k->ni / 20;
   if (points < ((int64_t)1 << 22) / one) points = ((int64_t)1 << 22) / one;
   return points > KC_TILE ? points : KC_TILE;
 }
@@ -224,6 +224,11 @@ static kc_making arguments(const moho_kirchhoff *k)
   const kc_geo *g = &k->geo;
   kc_making a = {};
   a.geo = *g, a.frac = kc_frac(k), a.parts = k->parts, a.one = (int64_t)g->node[0] * g->node[1] * g->node[2] * g->nside;
+  a.region = kc_near_region(g);
+  if (kc_near_bytes(g, k->parts)) {
+    a.near_from = (const int2 *)((const char *)g->nodes + kc_node_bytes(g, k->parts));
+    a.near = (const float *)(a.near_from + g->nside);
+  }
   return a;
 }
 
@@ -238,8 +243,11 @@ static moho_status fill(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, 
   a.none = dir == MOHO_FWD ? (uint32_t)(KC_HALF + 2) << KC_FRAC : kc_no_time(k);
   a.each = dir == MOHO_FWD ? 256 : 16;
   if (coarse && !w && a.geo.single) {
+    if (dir == MOHO_FWD) a.chunk_lit = k->chunk_lit, a.box_lit = k->panel_lit;
+    else a.lit = k->lit;
+    a.bare = k->full && !kc_limited(&k->geo) && !kc_few(k);   /* mended points are looked up wherever they are */
     MOHO_TRY(kc_fill_coarse(st, a, dir));
-    return kc_fill_near(st, a, dir, true);
+    return a.near ? MOHO_OK : kc_fill_near(st, a, dir, true);
   }
   while ((a.nsides + a.each - 1) / a.each > 65535) a.each *= 2;
   row_kernel kernel;
@@ -251,6 +259,13 @@ static moho_status fill(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, 
   kernel<<<grid, dir == MOHO_FWD ? 256 : KC_TILE, 0, st>>>(a);
   CUDA_LAUNCHED("kirchhoff tables");
   return coarse ? kc_fill_near(st, a, dir, false) : MOHO_OK;
+}
+
+moho_status kc_keep_near(const moho_kirchhoff *k)
+{
+  kc_making a = arguments(k);
+  a.nsides = a.geo.nside;
+  return a.near ? kc_make_near(kc_stream(k), a, (int2 *)a.near_from, (float *)a.near) : MOHO_OK;
 }
 
 /* Tables of all boxes. */

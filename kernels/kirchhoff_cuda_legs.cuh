@@ -4,6 +4,7 @@
 #define MOHO_KIRCHHOFF_CUDA_LEGS_CUH
 
 #include <math.h>
+#include "kirchhoff_cuda_near.cuh"
 #include "kirchhoff_cuda_times.cuh"
 #include "kirchhoff_cuda_weights.cuh"
 
@@ -18,6 +19,13 @@ typedef struct kc_making {
   uint32_t none;                        /* in place of a time                                    */
   int64_t one;                          /* entries of a coarse table                             */
   void *times, *legs;
+  const uint16_t *lit;                  /* adjoint: [box][side], a bit a chunk; forward:         */
+  const uint8_t *chunk_lit;             /* [box][chunk][side]; NULL: not known yet               */
+  const int *box_lit;                   /* forward: [box][side]; adjoint: `lit` says it too      */
+  bool bare;                            /* rows of sides without weight in a box are not read    */
+  const int2 *near_from;                /* legs near positions that are kept, or NULL            */
+  const float *near;
+  kc_region region;
 } kc_making;
 
 __device__ static double kc_entry(const void *p, bool wide, const int64_t stride[2], int64_t i, int64_t j)
@@ -94,5 +102,6 @@ __device__ static void kc_leg_by_slopes(const kc_geo &g, bool has, int side, con
    there. */
 moho_status kc_fill_coarse(cudaStream_t st, const kc_making &a, moho_dir dir);
 moho_status kc_fill_near(cudaStream_t st, const kc_making &a, moho_dir dir, bool fast);
+moho_status kc_make_near(cudaStream_t st, const kc_making &a, int2 *from, float *to);
 
 #endif

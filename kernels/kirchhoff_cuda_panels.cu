@@ -252,7 +252,7 @@ moho_status kc_forward_bound(moho_kirchhoff *k, cudaStream_t st)
      sum of the weights' squares, at least their sum's over the number of points. */
   double points = fmax((double)k->ni / (double)k->nt, 1), average = sqrt(points);
   if (k->parts) average = (double)f.all * f.unit / ((double)k->ntraces * (double)k->nt) / sqrt(points);
-  k->long_sum = !(0.3 * sqrt((double)n) * all * 4.5 / 2147483648. <= 1.2e-6 * average);
+  k->long_sum = !(0.3 * sqrt((double)n) * all * 4.5 / 2147483648. <= (kc_afresh(k) ? 1.7e-6 : 1.2e-6) * average);
   CUDA_TRY(cudaMemcpyAsync(k->cell, cell.data(), (n + 1) * sizeof(double), cudaMemcpyHostToDevice, st));
   CUDA_TRY(cudaStreamSynchronize(st));
   return MOHO_OK;

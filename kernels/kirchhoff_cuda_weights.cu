@@ -151,14 +151,18 @@ template <typename R> static moho_status legs(moho_kirchhoff *k, void *room)
 {
   int chunks = k->panel.per / KC_CHUNK_POINTS, nside = k->geo.nside;
   int64_t tiles = (int64_t)k->tile.n, panels = k->panel.n;
-  MOHO_TRY(kc_block(k, (size_t)(tiles * nside) * sizeof *k->lit, NULL, (void **)&k->lit));
+  uint16_t *lit;                        /* the plan has them when they are there: rows are made by them */
+  uint8_t *chunk_lit;
+  MOHO_TRY(kc_block(k, (size_t)(tiles * nside) * sizeof *lit, NULL, (void **)&lit));
   if (!k->fast_forward && !kc_few(k)) MOHO_TRY(kc_block(k, (size_t)tiles * KC_TILE * sizeof(double), NULL, (void **)&k->bound));
-  MOHO_TRY(survey<R>(k, MOHO_ADJ, &k->tile, BY_SIDE, KC_TILE, KC_LANES, k->lit, k->bound, room));
+  MOHO_TRY(survey<R>(k, MOHO_ADJ, &k->tile, BY_SIDE, KC_TILE, KC_LANES, lit, k->bound, room));
+  k->lit = lit;
   if (k->fast_adjoint && k->full) MOHO_TRY(put_lit(k, k->tile.n, k->lit, &k->tile_sides));
   if (!k->fast_forward) return MOHO_OK;
-  MOHO_TRY(kc_block(k, (size_t)(panels * chunks * nside) * sizeof *k->chunk_lit, NULL, (void **)&k->chunk_lit));
+  MOHO_TRY(kc_block(k, (size_t)(panels * chunks * nside) * sizeof *chunk_lit, NULL, (void **)&chunk_lit));
   MOHO_TRY(kc_block(k, (size_t)panels * (size_t)k->panel.per * sizeof(double), NULL, (void **)&k->panel_bound));
-  MOHO_TRY(survey<R>(k, MOHO_FWD, &k->panel, BY_FOUR, KC_CHUNK_POINTS, 4, k->chunk_lit, k->panel_bound, room));
+  MOHO_TRY(survey<R>(k, MOHO_FWD, &k->panel, BY_FOUR, KC_CHUNK_POINTS, 4, chunk_lit, k->panel_bound, room));
+  k->chunk_lit = chunk_lit;
   MOHO_TRY(kc_block(k, (size_t)(panels * nside) * sizeof *k->panel_lit, NULL, (void **)&k->panel_lit));
   lit_panel_kernel<<<KC_GRID(panels * nside, 128), 128, 0, kc_stream(k)>>>(nside, k->panel.n, chunks, k->chunk_lit, k->panel_lit);
   CUDA_LAUNCHED("kirchhoff lit panels");
