@@ -196,7 +196,7 @@ static bool waits(room *r, int nd, int second, int64_t sweep, int64_t y)
   typedef uint16_t many __attribute__((vector_size(32), aligned(2)));
   enum { MANY = sizeof(many) / sizeof(uint16_t) };
   const eik_position *p = r->p;
-  const uint16_t turned = (uint16_t)eik_directions(nd, sweep), used = second ? (uint16_t)EIK_TURNS(nd, sweep) : 0;
+  const uint16_t turned = (uint16_t)eik_directions(sweep), used = second ? (uint16_t)EIK_TURNS(nd, sweep) : 0;
   const uint16_t *line = p->stencil + in_grid(r, 0, y) * p->step[0] + r->lo[1] * p->step[1] + r->lo[2];
   many now = { 0 }, ever = { 0 };
   uint64_t part[8];

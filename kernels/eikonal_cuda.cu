@@ -64,7 +64,7 @@ __global__ void near_kernel(moho_eikonal_grid g, moho_eikonal_model m, int64_t n
   const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, k = i % MOHO_EIKONAL_NEAR;
   if (i >= n * MOHO_EIKONAL_NEAR) return;
   const moho_eikonal_source &s = source[i / MOHO_EIKONAL_NEAR];
-  if (k < s.count[0] * s.count[1] * s.count[2]) near[i] = m.vel[eik_velocity(&g, m.n, eik_near(&g, &s, k))];
+  near[i] = k < s.count[0] * s.count[1] * s.count[2] ? m.vel[eik_velocity(&g, m.n, eik_near(&g, &s, k))] : 0;
 }
 
 static moho_status look(cudaStream_t st, const moho_eikonal_grid *g, int64_t n, const moho_eikonal_source *source, moho_eikonal_model *m,

@@ -69,12 +69,12 @@ __device__ static bool in_grid(const extent &e, node k)
 
 __device__ static int64_t place(const extent &e, node k) { return e.origin + k.y * e.step[0] + k.x * e.step[1] + k.z; }
 
-/* A thread's i-th node of the tile. */
+/* A thread's i-th node of the tile: what depends on i is known to the compiler, so that addresses are steps from the first one's. */
 template <int ND> __device__ static node inner(int i)
 {
   using S = shape<ND>;
-  int row = i * S::ROWS + (int)threadIdx.x / S::Z;
-  return { row / S::X, row % S::X, (int)threadIdx.x % S::Z };
+  enum { EACH = S::X / S::ROWS };
+  return { i / EACH, i % EACH * S::ROWS + (int)threadIdx.x / S::Z % S::ROWS, (int)threadIdx.x % S::Z };
 }
 
 /* Coordinate i of those outside 0 .. n - 1. */
@@ -84,14 +84,14 @@ __device__ static int outside(int i, int n) { return i < HALO ? i - HALO : n + i
 template <int ND> __device__ static node outer(int i)
 {
   using S = shape<ND>;
-  enum { EDGES = 2 * HALO };
+  enum { EDGES = 2 * HALO, PART = S::LINES / EDGES };
   if (i >= S::SIDES) {
-    int line = (i - S::SIDES) * (S::LINES / EDGES) + (int)threadIdx.x / EDGES;
+    const int line = (i - S::SIDES) * PART | (int)threadIdx.x / EDGES % PART;
     return { line / S::X, line % S::X, outside((int)threadIdx.x % EDGES, S::Z) };
   }
-  int row = i * S::ROWS + (int)threadIdx.x / S::Z, z = (int)threadIdx.x % S::Z;
-  if (row < S::Y * EDGES) return { row / EDGES, outside(row % EDGES, S::X), z };
-  return { outside(row % EDGES, S::Y), row / EDGES - S::Y, z };
+  const int line = i * S::ROWS / EDGES, edge = i * S::ROWS % EDGES + (int)threadIdx.x / S::Z % S::ROWS, z = (int)threadIdx.x % S::Z;
+  if (line < S::Y) return { line, outside(edge, S::X), z };
+  return { outside(edge, S::Y), line - S::Y, z };
 }
 
 template <int ND> __device__ static extent extent_of(const batch &b, const int64_t at[3])
@@ -150,7 +150,7 @@ template <int ND, bool SECOND> __device__ static void bring(const batch &b, cons
     const node k = outer<ND>(i);
     v[i] = SECOND && in_grid(e, k) ? stencil[place(e, k)] & ~TODO : 0;
   }
-#pragma unroll 4
+#pragma unroll 8
   for (int i = 0; i < S::INNER; i++) {
     const node k = inner<ND>(i);
     bring_tau(k);
@@ -175,7 +175,7 @@ template <int ND, bool SECOND> __device__ static int leave(const extent &e, doub
   using S = shape<ND>;
   int all = 0;
   auto bits = [&](int at) { return (uint16_t)((SECOND ? r.stencil[at] : 0) | (r.todo[at] ? TODO : 0)); };
-#pragma unroll 4
+#pragma unroll 8
   for (int i = 0; i < S::INNER; i++) {
     const node k = inner<ND>(i);
     const int at = in_room<ND>(k);
@@ -185,7 +185,7 @@ template <int ND, bool SECOND> __device__ static int leave(const extent &e, doub
     if (changed) tau[place(e, k)] = r.tau[at];
   }
   if (!changed) return all;
-#pragma unroll 4
+#pragma unroll
   for (int i = 0; i < S::OUTER; i++) {
     const node k = outer<ND>(i);
     const int at = in_room<ND>(k);

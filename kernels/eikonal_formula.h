@@ -84,7 +84,8 @@ MOHO_FORMULA eik_is eik_either(int nd, const eik_is *is)
 /* Leaves out, before any equation is solved, axes that eik_solve_part would leave out: threads that solve side by side
    then mostly need one solution, whatever they leave out. E of the axis with the largest b / a is below 0 in the
    solution if the squares of the others' E, where its own is 0, add up to more than f. The margin is far above
-   rounding: what is close is left to the solution itself. */
+   rounding: what is close is left to the solution itself. Worth its time in the first stage only: in the second, nodes
+   have the axes that the first found. */
 MOHO_FORMULA void eik_drop_late(int nd, int *use, double *a, double *b, double f)
 {
   double late[3], apart[3][3];          /* f a^2 with the margin; squares of E a of one axis where another's E is 0 */
@@ -124,9 +125,6 @@ MOHO_FORMULA eik_num eik_solve_part(int nd, eik_is on, eik_is *use, eik_num *a, 
 {
   const eik_num zero = eik_all(0);
   eik_num tau = eik_all(EIK_UNSET);
-#ifndef EIK_LANES
-  eik_drop_late(nd, use, a, b, f);
-#endif
   eik_is left = on & eik_either(nd, use);
   while (eik_any(left)) {
     eik_num t;
@@ -187,6 +185,9 @@ MOHO_FORMULA eik_num eik_first(int nd, eik_is on, const eik_node *at, const doub
   }
   eik_is both = straight & eik_either(nd, beside);
   if (!stencil && eik_any(both)) other = eik_choose(both, eik_beside(nd, beside, at, a, b), unset);
+#ifndef EIK_LANES
+  eik_drop_late(nd, use, a, b, at->f);
+#endif
   eik_num tau = eik_solve_part(nd, on, use, a, b, at->f);
   if (!stencil) return eik_less(tau, other);
   eik_bits bits = eik_if(eik_none(), 0);

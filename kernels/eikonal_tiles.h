@@ -92,16 +92,14 @@ MOHO_FORMULA int eik_backward(int64_t sweep, int axis) { return (int)(sweep >> (
 
 /* The second stage's first round of sweeps does each node in the one that goes as time does along the axes of its
    stencil: sides and directions compared by their bits, all axes at once. */
-MOHO_FORMULA int eik_directions(int nd, int64_t sweep)
+MOHO_FORMULA int eik_directions(int64_t sweep)
 {
-  int backward = 0;
-  for (int i = 3 - nd; i < 3; i++) backward |= eik_backward(sweep, i) << (EIK_BITS * i);
-  return backward;
+  return eik_backward(sweep, 0) | eik_backward(sweep, 1) << EIK_BITS | eik_backward(sweep, 2) << 2 * EIK_BITS;
 }
 
 /* The axes of a stencil along which the sweep goes the other way; none after the first round. */
 #define EIK_TURNS(nd, sweep) ((sweep) >> (nd) ? 0 : EIK_USED * 0111)
-#define EIK_AGAINST(nd, stencil, sweep) (((stencil) >> 1 ^ eik_directions(nd, sweep)) & (stencil) & EIK_TURNS(nd, sweep))
+#define EIK_AGAINST(nd, stencil, sweep) (((stencil) >> 1 ^ eik_directions(sweep)) & (stencil) & EIK_TURNS(nd, sweep))
 
 /* Tile number `i` of those with the first two coordinates free, on diagonal `d` of a sweep: its coordinates; false when
    there is none. */
