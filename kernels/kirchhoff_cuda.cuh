@@ -272,6 +272,20 @@ __device__ __forceinline__ void kc_middle(const kc_geo &g, int s, int r, double 
     m[i] = __dmul_rn(__dadd_rn(g.pos[i * (int64_t)g.nside + s], g.pos[i * (int64_t)g.nside + g.roff + r]), 0.5);
 }
 
+/* Where an application's input is made ready: see moho_lane_fetched. */
+static inline cudaStream_t kc_ahead(const moho_lane *on) { return (cudaStream_t)(on->ahead ? on->ahead->stream : on->stream); }
+
+/* What comes on `later` waits for what is on `sooner`. */
+static inline moho_status kc_behind(cudaStream_t sooner, cudaStream_t later)
+{
+  cudaEvent_t e;
+  CUDA_TRY(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+  cudaError_t err = cudaEventRecord(e, sooner);
+  if (err == cudaSuccess) err = cudaStreamWaitEvent(later, e, 0);
+  cudaEventDestroy(e);
+  return err == cudaSuccess ? MOHO_OK : cuda_failed(err, "an event of a Kirchhoff plan");
+}
+
 /* ---- between the files ---------------------------------------------------------------------- */
 moho_status kc_block(moho_kirchhoff *k, size_t bytes, const void *host,
                      void **p); /* memory of the plan, filled from the host */

@@ -512,10 +512,12 @@ moho_status kc_adjoint(const moho_kirchhoff *k, moho_lane *on, const float *d, i
     a.rows = rows_of(k, a.g0, a.g1);
     if (k->live) a.live_first = k->live_first + a.g0 / k->adj_chunk * k->tile.n;
     if (a.g0) MOHO_TRY(kc_adjoint_fetch(k, on, work, a.g0));   /* the first were fetched */
-    pairs_kernel<<<(unsigned)(a.rows + 1), 256, 0, st>>>(order, first, a.rows, g->nt, k->window,
-                                                         (int)k->pitch, d ? k->nt : k->ld, (int)(d ? by : 0),
-                                                         d ? d : padded, (float4 *)pairs, last);
+    cudaStream_t by_now = d && !a.g0 ? kc_ahead(on) : st;   /* `padded` is made on st */
+    pairs_kernel<<<(unsigned)(a.rows + 1), 256, 0, by_now>>>(order, first, a.rows, g->nt, k->window,
+                                                             (int)k->pitch, d ? k->nt : k->ld, (int)(d ? by : 0),
+                                                             d ? d : padded, (float4 *)pairs, last);
     CUDA_LAUNCHED("kirchhoff pairs");
+    if (by_now != st) MOHO_TRY(kc_behind(by_now, st));
     for (a.tile0 = 0; a.tile0 < k->tile.n; a.tile0 += r.n) {
       MOHO_TRY(kc_rows_at(k, st, MOHO_ADJ, a.tile0, room, &r));
       a.tiles = r.n, a.rel = a.rel_a = (const uint32_t *)r.times;

@@ -280,17 +280,6 @@ moho_status kc_keep(moho_kirchhoff *k, moho_dir dir)
   return fill(k, kc_stream(k), dir, &r);
 }
 
-/* What comes on `later` waits for what is on `sooner`. */
-static moho_status behind(cudaStream_t sooner, cudaStream_t later)
-{
-  cudaEvent_t e;
-  CUDA_TRY(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
-  cudaError_t err = cudaEventRecord(e, sooner);
-  if (err == cudaSuccess) err = cudaStreamWaitEvent(later, e, 0);
-  cudaEventDestroy(e);
-  return err == cudaSuccess ? MOHO_OK : cuda_failed(err, "an event of a Kirchhoff plan");
-}
-
 /* Turns alternate between `st` and the plan's own stream, each with its part of the room, so that rows are made while the
    others' kernels run, and kernels of one turn fill the device while the last blocks of the other do. */
 moho_status kc_rows_at(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, int first, void *room, kc_table_rows *r)
@@ -299,7 +288,7 @@ moho_status kc_rows_at(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, i
   *r = { 0, b->n, k->times[dir], k->legs[dir], st, 0 };
   if (!kc_afresh(k)) return MOHO_OK;
   int n = kc_at_once(k, b);
-  if (first == 0 && n < b->n) MOHO_TRY(behind(st, k->side));
+  if (first == 0 && n < b->n) MOHO_TRY(kc_behind(st, k->side));
   r->first = first, r->n = b->n - first < n ? b->n - first : n;
   r->turn = first / n % 2, r->st = r->turn ? k->side : st;
   r->times = (char *)room + (size_t)r->turn * half_room(k, dir);
@@ -309,7 +298,7 @@ moho_status kc_rows_at(const moho_kirchhoff *k, cudaStream_t st, moho_dir dir, i
 
 moho_status kc_rows_done(const moho_kirchhoff *k, cudaStream_t st, const kc_table_rows *r)
 {
-  return kc_afresh(k) && r->first + r->turn > 0 ? behind(k->side, st) : MOHO_OK;
+  return kc_afresh(k) && r->first + r->turn > 0 ? kc_behind(k->side, st) : MOHO_OK;
 }
 
 moho_status kc_look_afresh(const moho_kirchhoff *k, cudaStream_t st, moho_kirchhoff_look what, int side, double *m)

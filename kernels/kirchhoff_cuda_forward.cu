@@ -302,7 +302,7 @@ moho_status kc_forward(const moho_kirchhoff *k, moho_lane *on, const float *m, d
                        float *y, int64_t ldy, void *room, void *work_)
 {
   char *work = (char *)work_;
-  cudaStream_t st = (cudaStream_t)on->stream;
+  cudaStream_t st = (cudaStream_t)on->stream, ahead = kc_ahead(on);
   kc_forward_layout l = kc_forward_layout_of(k);
   kc_order order = kc_order_of(k, k->fwd_swap);
   const double *unit = (const double *)(work + l.unit);
@@ -311,8 +311,9 @@ moho_status kc_forward(const moho_kirchhoff *k, moho_lane *on, const float *m, d
     int n = k->fwd_groups - g < k->fwd_chunk ? k->fwd_groups - g : k->fwd_chunk;
     int64_t rows = kc_forward_rows(k, g, g + n);
     size_t from = g ? l.next : l.done;    /* the first also clears the counter of kc_prepare */
-    CUDA_TRY(cudaMemsetAsync(work + from, 0, l.sum - from + (size_t)(rows * k->nt) * (k->long_sum ? 8 : 4), st));
-    if (!g) MOHO_TRY(kc_prepare(k, st, m, k->cell, work));
+    CUDA_TRY(cudaMemsetAsync(work + from, 0, l.sum - from + (size_t)(rows * k->nt) * (k->long_sum ? 8 : 4), g ? st : ahead));
+    if (!g) MOHO_TRY(kc_prepare(k, ahead, m, k->cell, work));
+    if (!g && ahead != st) MOHO_TRY(kc_behind(ahead, st));
     if (g) MOHO_TRY(kc_forward_sources(k, on, st, work, g, n));   /* the first were fetched */
     MOHO_TRY(kc_forward_launch(k, st, room, work, g, n, k->long_sum, NULL));
     MOHO_TRY(kc_mend_forward(k, st, room, pid, rows, m, unit, k->long_sum, work + l.sum));

@@ -1,11 +1,11 @@
 -- A survey that is ten times larger than the memory it may take of the card: LSQR over groups with its data on the host; modelled into a file and
 -- migrated from it. What the pool held and what the driver says.
 --
---   moho scripts/bench_groups.lua [--nx=60] [--nz=40] [--ns=400] [--nr=320] [--nt=2001] [--keep=device]
+--   moho scripts/bench_groups.lua [--nx=48] [--nz=32] [--ns=400] [--nr=320] [--nt=2001] [--keep=device]
 local moho = require "moho"
 
 local o = moho.options{
-  nx = { 60, "points of the image along x" }, nz = { 40, "and in depth" }, ns = { 400, "sources" }, nr = { 320, "receivers" }, nt = { 2001, "samples" },
+  nx = { 48, "points of the image along x" }, nz = { 32, "and in depth" }, ns = { 400, "sources" }, nr = { 320, "receivers" }, nt = { 2001, "samples" },
   keep = { "device", "table_keep" }, niter = { 10, "iterations of LSQR" }, file = { os.tmpname(), "where the data are written" },
 }
 local device = moho.device()

@@ -148,7 +148,7 @@ void moho_ctx_unref(moho_ctx *c)
     c->be->lane_close(c->dev, l->stream);
     free(l);
   }
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 3; i++) {
     if (c->side[i]) c->be->lane_close(c->dev, c->side[i]->stream);
     free(c->side[i]);
   }
@@ -199,6 +199,13 @@ moho_status moho_ctx_copier(moho_ctx *c, bool down, moho_lane **out)
 {
   if (!c->side[down]) MOHO_TRY(new_lane(c, -1, &c->side[down]));
   *out = c->side[down];
+  return MOHO_OK;
+}
+
+moho_status moho_ctx_ahead(moho_ctx *c, moho_lane **out)
+{
+  if (!c->side[2]) MOHO_TRY(new_lane(c, -1, &c->side[2]));
+  *out = c->side[2];
   return MOHO_OK;
 }
 

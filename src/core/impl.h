@@ -74,7 +74,7 @@ struct moho_ctx {
   uint64_t puts, gets, put_bytes, get_bytes, waits;   /* counters, for moho_ctx_mem           */
   int nlanes;
   moho_lane **lane;
-  moho_lane *side[2];                   /* see moho_ctx_copier                            */
+  moho_lane *side[3];                   /* see moho_ctx_copier and moho_ctx_ahead         */
 };
 
 enum { MOHO_MAXLANES = 64 };            /* so many applications within one another        */
@@ -87,7 +87,7 @@ struct moho_lane {
   size_t size, used;
   int depth;                            /* applications in progress                       */
   bool under_way;                       /* copies from or to host memory, not waited for yet */
-  moho_lane *fetcher;                   /* lent for an application: see moho_lane_fetched */
+  moho_lane *fetcher, *ahead;           /* lent for an application: see moho_lane_fetched */
   moho_scalar sums[MOHO_SUMS];          /* of a host backend: see moho_norms              */
 };
 
@@ -153,8 +153,11 @@ moho_status moho_lane_put(moho_lane *lane, void *dst, const void *host, size_t b
 moho_status moho_ctx_copier(moho_ctx *c, bool down, moho_lane **copier);
 /* Who knows that a work area is free may lend its lane the copier up for the next application: what that begins with
    (`fetches` of a class) then takes its turn among other copies and not behind kernels. Whose class fetches ends that
-   with this, and its kernels wait for what came; nothing where nothing is lent. */
+   with this, and its kernels wait for what came; nothing where nothing is lent. Likewise `ahead`, a stream that waits
+   for the input: kernels that an operator begins with, which only make the input ready in the work area, run there in
+   what the kernels before leave of the device, if the backend's do. */
 moho_status moho_lane_fetched(moho_lane *lane);
+moho_status moho_ctx_ahead(moho_ctx *c, moho_lane **ahead);
 /* What is queued on `lane` from now on comes after what is queued on `other` by now, which may be of another device. */
 moho_status moho_lane_after(moho_lane *lane, moho_lane *other);
 /* The same with the moment kept: of a lane; then for any lane, as often as needed, then dropped (NULL is no moment). */

@@ -9,18 +9,19 @@
    A part that crosses has a slot on the device, one of `lanes`; a slot is filled again when its last reader is done.
    Kernels of one group after those of another: one group's fill the device. Where operators copy up what they need
    (tables that are on the host), each slot has a work area too, and the copier brings it: copies of one direction keep
-   the order of the groups, since two that share the bus both come late, and it is idle when both are there. What all
-   groups share crosses once: the input before the first, the sum after the last. A sum is made of the groups' results,
-   each by itself, added in their order on the first group's device: so the result has the same bits with any number of
-   lanes and on several devices. What is to be added to goes up as well, where there is room beside the copies down, and
-   the host adds nothing. */
+   the order of the groups, since two that share the bus both come late, and it is idle when both are there. What makes
+   a group's input ready then runs ahead, where the kernels before it leave room. What all groups share crosses once:
+   the input before the first, the sum after the last. A sum is made of the groups' results, each by itself, added in
+   their order on the first group's device: so the result has the same bits with any number of lanes and on several
+   devices. What is to be added to goes up as well, where there is room beside the copies down, and the host adds
+   nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "ops/groups.h"
 
 typedef struct device {
   moho_ctx *c;
-  moho_lane *lane, *up, *down;
+  moho_lane *lane, *up, *down, *ahead;
   int n;                                /* groups so far                                  */
   size_t in_bytes, out_bytes;           /* of a slot                                      */
   void *in[MOHO_MAXGROUPS], *out[MOHO_MAXGROUPS];
@@ -255,7 +256,9 @@ static moho_status begin(run *r, const moho_array *x, moho_array *y)
     d->mark = moho_lane_mark(d->lane);
     if (crosses || d->beside) MOHO_TRY(moho_ctx_copier(d->c, false, &d->up));
     if (crosses) MOHO_TRY(moho_ctx_copier(d->c, true, &d->down));
+    if (d->beside) MOHO_TRY(moho_ctx_ahead(d->c, &d->ahead));
     if (d->up) MOHO_TRY(moho_lane_after(d->up, d->lane));
+    if (d->ahead) MOHO_TRY(moho_lane_after(d->ahead, d->lane));
     if (crosses) MOHO_TRY(moho_lane_after(d->down, d->lane));
     for (int i = 0; i < g->lanes; i++) {
       if (d->in_bytes) d->in[i] = moho_lane_take(d->lane, d->in_bytes);
@@ -271,6 +274,7 @@ static moho_status begin(run *r, const moho_array *x, moho_array *y)
     moho_array v = over(d->lane, first, r->dir, false, d->shared, &b);
     MOHO_TRY(moho_cross_by(d->up, r->on, x, &v));
     MOHO_TRY(moho_lane_after(d->lane, d->up));
+    if (d->ahead) MOHO_TRY(moho_lane_after(d->ahead, d->up));
   }
   if (r->cut_out) return MOHO_OK;
   r->sum = *y;
@@ -303,16 +307,17 @@ static moho_status bring(run *r, device *d, moho_array *part)
   return moho_lane_follow(r->home->lane, r->brought);
 }
 
-/* A slot's own work area is what the lane has for now, to its last byte; the copier waits until it is free. */
+/* A slot's own work area is what the lane has for now, to its last byte; who fills it waits until it is free. */
 static moho_status run_group(run *r, int i, device *d, int s, bool add, const moho_array *in, moho_array *out)
 {
   moho_op *a = r->g->group[i].core;
   moho_lane *lane = d->lane;
   if (!d->beside) return moho_op_apply_in(a, lane, r->dir, r->alpha, add, in, out);
   size_t used = lane->used, size = lane->size;
-  lane->used = d->area[s], lane->size = d->area[s] + d->work_bytes, lane->fetcher = d->up;
+  lane->used = d->area[s], lane->size = d->area[s] + d->work_bytes;
+  lane->fetcher = d->up, lane->ahead = d->ahead;
   moho_status st = moho_op_apply_in(a, lane, r->dir, r->alpha, add, in, out);
-  lane->used = used, lane->size = size, lane->fetcher = NULL;
+  lane->used = used, lane->size = size, lane->fetcher = lane->ahead = NULL;
   return st;
 }
 
@@ -346,6 +351,7 @@ static moho_status issue(run *r, int i, const moho_array *x, moho_array *y)
   bool up = in_side(g, i, r->dir) && x->ctx != d->c, down = r->cut_out && out_side(g, i, r->dir) && y->ctx != d->c;
   if (up) in = over(d->lane, a, r->dir, false, r->cut_in ? d->in[s] : d->shared, &bi);
   if ((up && r->cut_in) || d->beside) MOHO_TRY(moho_lane_follow(d->up, d->read[s]));
+  if (d->beside) MOHO_TRY(moho_lane_follow(d->ahead, d->read[s]));
   if (up && r->cut_in) MOHO_TRY(moho_cross_by(d->up, r->on, x, &in));
   if (down) {
     out = over(d->lane, a, r->dir, true, d->out[s], &bo);
@@ -355,6 +361,7 @@ static moho_status issue(run *r, int i, const moho_array *x, moho_array *y)
   if ((up && r->cut_in) || (down && r->add)) {
     MOHO_TRY(moho_lane_moment(d->up, &d->arrived[s]));
     MOHO_TRY(moho_lane_follow(d->lane, d->arrived[s]));
+    if (d->beside) MOHO_TRY(moho_lane_follow(d->ahead, d->arrived[s]));
   }
   if (r->cut_out) MOHO_TRY(run_group(r, i, d, s, r->add, &in, &out));
   else MOHO_TRY(join(r, i, d, s, &in));
@@ -376,18 +383,19 @@ static moho_status retire(run *r, int i, int before, moho_array *y)
   return moho_lane_moment(d->down, &d->left[s]);
 }
 
-/* The lane goes on after its copiers: a wait for it is one for all. */
+/* The lane goes on after the others: a wait for it is one for all. */
 static moho_status finish(run *r, moho_status st, moho_array *y)
 {
   if (!st && r->sum_bytes && r->sum.block == &r->sum_block) st = moho_cross(r->home->lane, &r->sum, y);
   for (int k = 0; k < r->ndev; k++) {
     device *d = &r->dev[k];
-    moho_lane *copier[] = { d->up, d->down };
-    for (int i = 0; i < 2 && d->lane && copier[i]; i++) {
-      moho_status last = moho_lane_after(d->lane, copier[i]);
-      if (last) moho_lane_wait(copier[i]);
-      d->lane->under_way = d->lane->under_way || copier[i]->under_way;
-      copier[i]->under_way = false;
+    moho_lane *other[] = { d->up, d->down, d->ahead };
+    for (int i = 0; i < 3 && d->lane; i++) {
+      if (!other[i]) continue;
+      moho_status last = moho_lane_after(d->lane, other[i]);
+      if (last) moho_lane_wait(other[i]);
+      d->lane->under_way = d->lane->under_way || other[i]->under_way;
+      other[i]->under_way = false;
       if (!st) st = last;
     }
     for (int i = 0; i < r->g->lanes; i++) {
