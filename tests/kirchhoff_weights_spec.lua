@@ -388,6 +388,11 @@ local function agrees(o, set)
       local off = difference(got[i], expected[i])
       -- squares of small fractions, of which a float operator's times keep 2^-23 sample
       local most = i == 3 and K.dtype == "f32" and by ~= "the first run" and 5 * tol or tol
+      -- Without weights of legs the card rounds the model, its products and what it mends to 2^-24 of the model's largest
+      -- value, 1.1: of a case at the end of the record hardly more may be left.
+      if i == 1 and K.dtype == "f32" and K.device ~= "cpu" and by ~= "the first run" and not (o.dynamic or o.angleaperture) then
+        most = tol + math.min(8 * 2 ^ -24 * 1.1 / expected[i]:norm(), 4 * tol)
+      end
       if not (off < most) then error(("%s, %s: %s differs from %s by %.3g"):format(K, K.device, name, by, off)) end
     end
   end
