@@ -78,7 +78,8 @@ endif
 # A module of another build is refused: the number that program and module compare is made of every header that they share, so that a
 # changed table or struct can't be forgotten.
 abi_headers = $(top_srcdir)/src/moho/status.h $(top_srcdir)/src/moho/ctx.h $(top_srcdir)/src/moho/array.h $(top_srcdir)/src/moho/op.h \
-  $(top_srcdir)/src/core/impl.h $(top_srcdir)/src/core/kernels.h $(top_srcdir)/src/core/nd.h $(srcdir)/%D%/kernels.def $(srcdir)/%D%/cuda.h
+  $(top_srcdir)/src/core/impl.h $(top_srcdir)/src/core/kernels.h $(top_srcdir)/src/core/nd.h $(srcdir)/%D%/kernels.def $(srcdir)/%D%/cuda.h \
+  $(srcdir)/%D%/kirchhoff.h $(srcdir)/%D%/eikonal.h
 BUILT_SOURCES += %D%/abi.h
 CLEANFILES += %D%/abi.h
 %D%/abi.h: $(abi_headers)
@@ -151,7 +152,7 @@ SUFFIXES = .cu .cuo
 .cu.cuo:
 	@$(MKDIR_P) $(@D)
 	$(AM_V_NVCC)$(NVCOMPILE) -MMD -MP -MT $@ -MF $@.d -c $< -o $@
-$(cuda_objects): %D%/abi.h
+$(cuda_objects): | %D%/abi.h
 # Where the CPU's bits are wanted, nothing is contracted to fused multiply-adds.
 %D%/vec_cuda.cuo %D%/vec_cuda_reduce.cuo %D%/vec_cuda_axis.cuo %D%/vec_cuda_threshold.cuo %D%/eikonal_cuda.cuo: NVCC_FILE = -fmad=false
 %D%/kirchhoff_cuda_weights.cuo %D%/kirchhoff_cuda_fill.cuo %D%/kirchhoff_cuda_coarse.cuo: NVCC_FILE = -fmad=false
@@ -166,7 +167,7 @@ CLEANFILES += moho-cuda.so $(cuda_objects) $(cuda_objects:=.d)
 # Checks and times the Kirchhoff kernels by themselves, on a machine that has a card and a driver only.
 bench_objects = scripts/bench_kirchhoff.cuo %D%/cuda_host.cuo $(filter %D%/kirchhoff_cuda%,$(cuda_objects))
 scripts/bench_kirchhoff.cuo: NVCC_FILE = -fopenmp
-scripts/bench_kirchhoff.cuo: %D%/abi.h
+scripts/bench_kirchhoff.cuo: | %D%/abi.h
 bench_kirchhoff: $(bench_objects)
 	$(AM_V_CCLD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(bench_objects) $(CUDA_LIBS) -lgomp
 CLEANFILES += bench_kirchhoff scripts/bench_kirchhoff.cuo scripts/bench_kirchhoff.cuo.d
