@@ -244,13 +244,27 @@ describe("large shapes", function()
   for _, case in ipairs(cases) do on_card[#on_card + 1] = case end
   local tolerance = { f32 = 1e-5, f64 = 1e-12, c64 = 1e-5, c128 = 1e-12 }
   local whole = { laplacian = true, gradient = true, pad = true, first_directional_derivative = true }
+  -- Forward and adjoint, added to what is there and not, by real and complex factors.
+  local function agree(A, B, dtype, what)
+    local tol = tolerance[dtype]
+    for way, side in pairs { forward = { A, B }, adjoint = { A.H, B.H } } do
+      for _, alpha in ipairs { 1, dtype:sub(1, 1) == "c" and moho.complex(0.5, -2) or -2 } do
+        local x, want = moho.rng(1):normal(side[1].dims, dtype):to("cpu"), moho.rng(2):normal(side[1].dimsd, dtype):to("cpu")
+        local got, size = want:to "cuda:0", want:norm() + x:norm()
+        side[1]:apply(x, want, alpha, true)
+        side[2]:apply(x:to "cuda:0", got, alpha, true)
+        assert.is_true((got:cpu() - want):norm() <= tol * size, ("%s %s, %s, added"):format(what, dtype, way))
+        side[2]:apply(x:to "cuda:0", got, alpha)
+        assert.is_true((got:cpu() - alpha * (side[1] * x)):norm() <= tol * size, ("%s %s, %s"):format(what, dtype, way))
+      end
+    end
+  end
   for _, case in ipairs(on_card) do
     it(case[1] .. " on a card is that of the CPU", function()
       if not moho.device "cuda:0" then return pending("no CUDA device") end
       for _, shape in ipairs { { 5, 131, 3 }, { 3, 41, 331 }, { 1030, 7 }, { 33, 64 }, { 1500 } } do
         for axis = 1, whole[case[1]] and 1 or #shape do
-          for dtype, tol in pairs(tolerance) do
-            local cplx = dtype:sub(1, 1) == "c"
+          for dtype in pairs(tolerance) do
             local function made(device)
               local args = { dims = shape, dtype = dtype, device = device }
               for k, v in pairs(case[2]) do args[k] = v end
@@ -259,25 +273,101 @@ describe("large shapes", function()
             end
             local fits = (not whole[case[1]] or #shape == 3) and not (case[1] == "restriction" and shape[axis] < 17) and
               not (case[2].edge and shape[axis] < 3)
-            if fits then
-              local A, B = made "cpu", made "cuda:0"
-              for _, way in ipairs { { A, B }, { A.H, B.H } } do
-                for _, alpha in ipairs { 1, cplx and moho.complex(0.5, -2) or -2 } do
-                  local x, want = moho.rng(1):normal(way[1].dims, dtype):to("cpu"), moho.rng(2):normal(way[1].dimsd, dtype):to("cpu")
-                  local got = want:to "cuda:0"
-                  way[1]:apply(x, want, alpha, true)
-                  way[2]:apply(x:to "cuda:0", got, alpha, true)
-                  assert.is_true((got:cpu() - want):norm() <= tol * want:norm(), ("(%s) axis %d %s"):format(table.concat(shape, ", "), axis, dtype))
-                  way[2]:apply(x:to "cuda:0", got, alpha)
-                  assert.is_true((got:cpu() - alpha * (way[1] * x)):norm() <= tol * want:norm(), ("(%s) axis %d %s"):format(table.concat(shape, ", "), axis, dtype))
-                end
-              end
-            end
+            if fits then agree(made "cpu", made "cuda:0", dtype, ("(%s) axis %d"):format(table.concat(shape, ", "), axis)) end
           end
         end
       end
     end)
   end
+
+  it("sums, blocks and products of derivatives on a card are those of the CPU", function()
+    if not moho.device "cuda:0" then return pending("no CUDA device") end
+    local function derivatives(shape, dtype, device)
+      local all = {}
+      for axis = 1, #shape do
+        all[axis] = moho.first_derivative{ dims = shape, axis = axis, sampling = axis, edge = axis % 2 == 0, order = axis == 3 and 5 or 3, dtype = dtype, device = device }
+      end
+      all[#all + 1] = moho.second_derivative{ dims = shape, axis = 1, edge = true, dtype = dtype, device = device }
+      return all
+    end
+    for _, shape in ipairs { { 5, 31, 5 }, { 6, 11, 131 }, { 33, 64 }, { 5, 9, 205 }, { 3, 3, 3 } } do
+      for dtype in pairs(tolerance) do
+        local what = ("(%s)"):format(table.concat(shape, ", "))
+        local a, b = derivatives(shape, dtype, "cpu"), derivatives(shape, dtype, "cuda:0")
+        for i = 1, #a do
+          for _, k in ipairs { i, i % #a + 1 } do
+            agree(a[i] * a[k], b[i] * b[k], dtype, what .. " chain")
+            agree(a[i] + 0.5 * a[k].H, b[i] + 0.5 * b[k].H, dtype, what .. " sum")
+            agree(moho.block{ { a[i], a[k] }, { a[k], a[i] } }, moho.block{ { b[i], b[k] }, { b[k], b[i] } }, dtype, what .. " block")
+            agree(2 * a[i].H * a[k] - a[k] + a[i] * a[1].H, 2 * b[i].H * b[k] - b[k] + b[i] * b[1].H, dtype, what .. " sum of chains")
+          end
+        end
+      end
+    end
+    for _, shape in ipairs { { 9, 70 }, { 131, 5 }, { 40, 331 }, { 3, 3 } } do
+      for dtype in pairs(tolerance) do
+        local a, b = derivatives({ shape[1] }, dtype, "cpu"), derivatives({ shape[1] }, dtype, "cuda:0")
+        local c, d = derivatives({ 3, shape[2] }, dtype, "cpu"), derivatives({ 3, shape[2] }, dtype, "cuda:0")
+        for i = 1, 3 do
+          agree(moho.kronecker{ op1 = a[2], op2 = c[i].H }, moho.kronecker{ op1 = b[2], op2 = d[i].H }, dtype, ("kronecker (%d, %d)"):format(unpack(shape)))
+        end
+      end
+    end
+  end)
+
+  it("smoothing by windows of any width on a card is that of the CPU", function()
+    if not moho.device "cuda:0" then return pending("no CUDA device") end
+    for _, width in ipairs { 1, 5, 7, 9, 15, 17, 33, 51, 513, 515 } do
+      for _, shape in ipairs { { 7, 331 }, { 3, 31 }, { 2, 32 }, { 2, 4005 }, { 4, 20, 3 } } do
+        for dtype in pairs(tolerance) do
+          local function made(device) return moho.smoothing1d{ dims = shape, axis = 2, nsmooth = width, dtype = dtype, device = device } end
+          agree(made "cpu", made "cuda:0", dtype, ("%d of (%s)"):format(width, table.concat(shape, ", ")))
+        end
+      end
+    end
+  end)
+
+  it("a window on a card keeps what is not finite", function()
+    if not moho.device "cuda:0" then return pending("no CUDA device") end
+    for _, width in ipairs { 3, 9, 17, 51 } do
+      local x = moho.zeros{ shape = { 3, 301 }, dtype = "f32", device = "cpu" }
+      x:set(1 / 0, 2, 150)
+      local got = (moho.smoothing1d{ dims = { 3, 301 }, nsmooth = width, dtype = "f32", device = "cuda:0" } * x:to "cuda:0"):cpu()
+      local half = (width - 1) / 2
+      assert.equal(width, got:ne(0):sum())
+      assert.equal(0, got:at(2, 149 - half))
+      assert.equal(0, got:at(2, 151 + half))
+    end
+  end)
+
+  it("positions in no order on a card are those of the CPU", function()
+    if not moho.device "cuda:0" then return pending("no CUDA device") end
+    for n, types in pairs { [37] = tolerance, [333] = tolerance, [7001] = { f32 = true, f64 = true }, [30011] = { f32 = true } } do
+      local at = moho.rng(4):uniform({ 411 }, "f64"):cpu() * (n - 1.5) + 1
+      local index = {}
+      for i = 1, 411 do index[i] = math.floor(at:at(i)) end
+      for dtype in pairs(types) do
+        for _, outer in ipairs { 5, 133 } do
+          local function interp(device) return moho.interp{ dims = { outer, n }, iava = at, dtype = dtype, device = device } end
+          local function restriction(device) return moho.restriction{ dims = { outer, n }, index = index, dtype = dtype, device = device } end
+          agree(interp "cpu", interp "cuda:0", dtype, ("interp (%d, %d)"):format(outer, n))
+          agree(restriction "cpu", restriction "cuda:0", dtype, ("restriction (%d, %d)"):format(outer, n))
+        end
+      end
+    end
+  end)
+
+  it("many points of few cells on a card are those of the CPU", function()
+    if not moho.device "cuda:0" then return pending("no CUDA device") end
+    for _, dims in ipairs { { 3, 5 }, { 11, 7 }, { 40, 23 } } do
+      local cells = moho.rng(9):uniform({ 2, 2003 }, "f64"):cpu()
+      for i = 1, 2 do cells:slice(i .. ",:"):scale(dims[i] - 1.001) end
+      for dtype in pairs(tolerance) do
+        local function made(device) return moho.bilinear{ dims = dims, iava = cells + 1, dtype = dtype, device = device } end
+        agree(made "cpu", made "cuda:0", dtype, ("(%d, %d)"):format(dims[1], dims[2]))
+      end
+    end
+  end)
 
   it("polynomials on a card are those of the CPU", function()
     if not moho.device "cuda:0" then return pending("no CUDA device") end
@@ -305,7 +395,7 @@ describe("large shapes", function()
     for _, size in ipairs { { 7, 5 }, { 1031, 3 }, { 3, 1031 }, { 517, 255 }, { 300, 256 }, { 603, 1501 }, { 17, 3001 }, { 3001, 17 } } do
       for dtype, tol in pairs(tolerance) do
         local a = moho.rng(3):normal(size, dtype):to "cpu"
-        for _, k in ipairs { 1, 3 } do
+        for _, k in ipairs { 1, 2, 3, 5, 8, 9 } do
           local function made(device) return moho.matrix{ A = a, otherdims = k > 1 and k or nil, dtype = dtype, device = device } end
           local A, B = made "cpu", made "cuda:0"
           for _, way in ipairs { { A, B }, { A.H, B.H } } do
