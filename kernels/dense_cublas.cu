@@ -11,7 +11,7 @@
 /* ---- the library ----------------------------------------------------------------------------------------------- */
 
 #define NAMES(X) X(Create_v2) X(Destroy_v2) X(SetStream_v2) X(SetWorkspace_v2) X(SetMathMode) X(Sgemm_v2_64) X(Dgemm_v2_64) \
-  X(Cgemm_v2_64) X(Zgemm_v2_64)
+  X(Cgemm_v2_64) X(Zgemm_v2_64) X(Sgemv_v2_64) X(Dgemv_v2_64)
 static cuda_library found;
 static struct {
 #define X(n) decltype(&cublas##n) n;
@@ -142,6 +142,19 @@ static moho_status product(cublasHandle_t h, GEMM gemm, bool adj, int64_t m, int
   return e == CUBLAS_STATUS_SUCCESS ? MOHO_OK : failed(e, "gemm");
 }
 
+/* A' x of real numbers and one column, which cuBLAS brings at the memory's speed: its matrix is ours transposed. */
+enum { WIDE_ENOUGH = 256 };
+static moho_status column(moho_lane *on, moho_dtype t, int64_t m, int64_t n, double alpha, const void *a, const void *x, bool add, void *y)
+{
+  const float factor = (float)alpha, keep = add;
+  const double wide_factor = alpha, wide_keep = add;
+  cublasHandle_t h = NULL;
+  MOHO_TRY(handle(on, &h));
+  if (t == MOHO_F32) BLAS_TRY(Sgemv_v2_64, h, CUBLAS_OP_N, n, m, &factor, (const float *)a, n, (const float *)x, 1, &keep, (float *)y, 1);
+  else BLAS_TRY(Dgemv_v2_64, h, CUBLAS_OP_N, n, m, &wide_factor, (const double *)a, n, (const double *)x, 1, &wide_keep, (double *)y, 1);
+  return MOHO_OK;
+}
+
 static moho_status cuda_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t m, int64_t n, int64_t k, moho_scalar alpha, const void *a,
                              const void *x, bool add, void *y)
 {
@@ -153,6 +166,12 @@ static moho_status cuda_gemm(moho_lane *on, moho_dtype t, moho_dir dir, int64_t 
   if (sum < 1) {
     if (!add) CUDA_TRY(cudaMemsetAsync(y, 0, (size_t)(rows * k) * moho_dtype_size(t), (cudaStream_t)on->stream));
     return MOHO_OK;
+  }
+  if (k == 1 && adj && (t == MOHO_F32 || t == MOHO_F64) && m >= WIDE_ENOUGH && n >= WIDE_ENOUGH) return column(on, t, m, n, alpha.re, a, x, add, y);
+  if (k > 1 && k <= 8) {
+    void *work = NULL;
+    MOHO_TRY(parts_of(on, &work));
+    return cuda_few(on, work, t, adj, m, n, k, alpha, a, x, add, y);
   }
   if (k == 1) {
     void *work = NULL;

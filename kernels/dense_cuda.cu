@@ -5,7 +5,7 @@
 
 /* ---- one column -------------------------------------------------------------------------------------------------------- */
 
-static constexpr int WIDE = 32, RUN = 8, TERMS = 4, MOST = 1 << 20;   /* threads a row at the end; terms of a thread under way, along rows and columns; partial sums */
+static constexpr int RUN = 8, TERMS = 4;      /* terms of a thread under way, along rows and columns */
 
 /* Sums over the G threads of each group, in a tree; the first has the result. */
 template <int G, class W> DEVICE W grouped(W v, W *shared)
@@ -91,37 +91,6 @@ template <class E, int COLUMNS> __global__ void __launch_bounds__(THREADS, 4)
   }
 }
 
-/* The pieces of each row: WIDE rows side by side, the block's other threads along the pieces. */
-template <class E> __global__ void __launch_bounds__(THREADS) gemv_finish(int64_t pieces, const wide_of<E> *parts, sink<E> to)
-{
-  __shared__ wide_of<E> shared[THREADS];
-  constexpr int HIGH = THREADS / WIDE;
-  int t = threadIdx.x;
-  int64_t i = (int64_t)blockIdx.x * WIDE + t % WIDE;
-  wide_of<E> sum = {};
-#pragma unroll 4
-  for (int64_t k = t / WIDE; k < pieces; k += HIGH) if (i < to.rows) sum = plus(sum, parts[k * to.rows + i]);
-  shared[t] = sum;
-  for (int half = HIGH / 2; half; half /= 2) {
-    __syncthreads();
-    if (t < half * WIDE) shared[t] = plus(shared[t], shared[t + half * WIDE]);
-  }
-  if (t < WIDE && i < to.rows) give(to, 0, i, shared[t]);
-}
-
-static int64_t blocks_of(int64_t n, int64_t each) { return (n + each - 1) / each; }
-
-/* What is to be done when there are pieces. */
-template <class E> static moho_status finish(cudaStream_t stream, int64_t pieces, sink<E> to)
-{
-  if (!to.parts) return MOHO_OK;
-  const wide_of<E> *parts = to.parts;
-  to.parts = NULL;
-  gemv_finish<E><<<(unsigned)blocks_of(to.rows, WIDE), THREADS, 0, stream>>>(pieces, parts, to);
-  CUDA_LAUNCHED("end of a product");
-  return MOHO_OK;
-}
-
 /* Where rows alone don't fill a card the sum is cut, by the sizes alone. */
 template <class E>
 static moho_status gemv(moho_lane *on, void *work, bool adj, int64_t m, int64_t n, moho_scalar alpha, const void *a_, const void *x_, bool add, void *y)
@@ -134,7 +103,7 @@ static moho_status gemv(moho_lane *on, void *work, bool adj, int64_t m, int64_t 
   int64_t blocks = blocks_of(rows, adj ? wide * columns : THREADS / group), least = adj ? THREADS / wide * TERMS * 8 : group * RUN * 4;
   int64_t pieces = (adj && columns > 1 ? 132 * 4 : 2048) / blocks, most = blocks_of(terms, least);
   if (pieces > most) pieces = most;
-  if (pieces > MOST / rows) pieces = MOST / rows;
+  if (pieces > PARTS_MOST / rows) pieces = PARTS_MOST / rows;
   if (pieces < 1) pieces = 1;
   int64_t per = blocks_of(terms, pieces);
   sink<E> to = { number<E>(alpha), add, (E *)y, pieces > 1 ? (wide_of<E> *)work : NULL, rows };

@@ -52,9 +52,45 @@ template <class E> DEVICE void give(const sink<E> &to, int64_t piece, int64_t ro
   to.y[row] = to.add ? plus(to.y[row], r) : r;
 }
 
+/* Threads a row at the end; partial sums that the work area holds. */
+static constexpr int FINISH = 32, PARTS_MOST = 1 << 20;
+
+/* The pieces of each row: FINISH rows side by side, the block's other threads along the pieces. */
+template <class E> __global__ void __launch_bounds__(THREADS) gemv_finish(int64_t pieces, const wide_of<E> *parts, sink<E> to)
+{
+  __shared__ wide_of<E> shared[THREADS];
+  constexpr int HIGH = THREADS / FINISH;
+  int t = threadIdx.x;
+  int64_t i = (int64_t)blockIdx.x * FINISH + t % FINISH;
+  wide_of<E> sum = {};
+#pragma unroll 4
+  for (int64_t k = t / FINISH; k < pieces; k += HIGH) if (i < to.rows) sum = plus(sum, parts[k * to.rows + i]);
+  shared[t] = sum;
+  for (int half = HIGH / 2; half; half /= 2) {
+    __syncthreads();
+    if (t < half * FINISH) shared[t] = plus(shared[t], shared[t + half * FINISH]);
+  }
+  if (t < FINISH && i < to.rows) give(to, 0, i, shared[t]);
+}
+
+[[maybe_unused]] static int64_t blocks_of(int64_t n, int64_t each) { return (n + each - 1) / each; }
+
+/* What is to be done when there are pieces. */
+template <class E> static moho_status finish(cudaStream_t stream, int64_t pieces, sink<E> to)
+{
+  if (!to.parts) return MOHO_OK;
+  const wide_of<E> *parts = to.parts;
+  to.parts = NULL;
+  gemv_finish<E><<<(unsigned)blocks_of(to.rows, FINISH), THREADS, 0, stream>>>(pieces, parts, to);
+  CUDA_LAUNCHED("end of a product");
+  return MOHO_OK;
+}
+
 /* `work` has room for partial sums. */
 moho_status cuda_gemv(moho_lane *on, void *work, moho_dtype t, bool adj, int64_t m, int64_t n, moho_scalar alpha, const void *a, const void *x, bool add,
                       void *y);
+moho_status cuda_few(moho_lane *on, void *work, moho_dtype t, bool adj, int64_t m, int64_t n, int64_t k, moho_scalar alpha, const void *a, const void *x,
+                     bool add, void *y);
 moho_status cuda_powers(moho_lane *on, void *work, moho_dtype t, bool adj, int64_t m, int64_t n, moho_scalar alpha, const void *s, const void *x, bool add,
                         void *y);
 moho_status cuda_diag(moho_lane *on, moho_dtype t, moho_dir dir, int64_t outer, int64_t n, int64_t inner, moho_scalar alpha, const void *d, const void *x,

@@ -129,6 +129,7 @@ cuda_sources += %D%/fft_grid_cuda.cu
 cuda_sources += %D%/fft_filter_cuda.cu
 cuda_sources += %D%/dense_cublas.cu
 cuda_sources += %D%/dense_cuda.cu
+cuda_sources += %D%/dense_few_cuda.cu
 libmoho_la_SOURCES += %D%/fft_cufft.cuh
 libmoho_la_SOURCES += %D%/cuda.h %D%/cuda_host.h %D%/cuda_library.h
 EXTRA_DIST += %D%/vec_cuda.cuh %D%/axis_cuda.cuh %D%/scan_cuda.cuh %D%/index_cuda.cuh %D%/fft_number_cuda.cuh %D%/dense_cuda.cuh
