@@ -6,6 +6,7 @@
 #include "cuda_library.h"
 #include "fft_cufft.cuh"
 #include "fft_number_cuda.cuh"
+#include "index_cuda.cuh"
 
 /* ---- the library ----------------------------------------------------------------------------------------------- */
 
@@ -239,6 +240,44 @@ template <int HOW, class E> __global__ void __launch_bounds__(TILE *HIGH) load_k
     if (r0 + i < g.count && k0 + tx < g.len) row[(r0 + i) * g.pitch + k0 + tx] = tile[tx][i];
 }
 
+/* Rows that are samples as they are, one after the other: a warp a piece of a row. */
+template <class E> constexpr int PIECE = 32 / (int)sizeof(E);
+template <class E> __global__ void __launch_bounds__(THREADS)
+  load_rows(geometry g, by32 pieces, uint32_t items, typename part_of<E>::R a, const E *__restrict__ x, E *__restrict__ row)
+{
+  constexpr int MANY = PIECE<E>;
+  uint32_t item = (blockIdx.x * THREADS + threadIdx.x) / LANES, r = pieces.quotient(item);
+  if (item >= items) return;
+  int64_t k = (int64_t)(item - r * pieces.d) * (LANES * MANY) + threadIdx.x % LANES, have = g.have - k, left = g.len - k;
+  E v[MANY];
+  x += (g.q0 + r) * g.ld + k, row += r * g.pitch + k;
+#pragma unroll
+  for (int e = 0; e < MANY; e++) v[e] = e * LANES < have ? scaled(x[e * LANES], a) : zero_of(E());
+#pragma unroll
+  for (int e = 0; e < MANY; e++) if (e * LANES < left) row[e * LANES] = v[e];
+}
+
+/* The bins of half a spectrum that are there once, of `count` rows, times a. */
+template <class R, class E> __global__ void __launch_bounds__(THREADS) end_bins(int64_t count, int64_t bins, bool even, R a, E *__restrict__ y)
+{
+  int64_t r = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+  if (r >= count) return;
+  E *row = y + r * bins, v = scaled(row[0], a), w = even ? scaled(row[bins - 1], a) : v;
+  row[0] = v;
+  if (even) row[bins - 1] = w;
+}
+
+static moho_status ends_once(moho_lane *on, bool single, int64_t count, int64_t bins, int64_t nfft, void *y)
+{
+  unsigned blocks = (unsigned)((count + THREADS - 1) / THREADS);
+  cudaStream_t s = (cudaStream_t)on->stream;
+  bool even = nfft > 1 && nfft % 2 == 0;
+  if (single) end_bins<float><<<blocks, THREADS, 0, s>>>(count, bins, even, 0.70710678f, (float2 *)y);
+  else end_bins<double><<<blocks, THREADS, 0, s>>>(count, bins, even, 0.70710678118654752440, (double2 *)y);
+  CUDA_LAUNCHED("ends of half a spectrum");
+  return MOHO_OK;
+}
+
 template <int HOW, class E> __global__ void __launch_bounds__(TILE *HIGH)
   store_kernel(geometry g, const E *__restrict__ row, typename part_of<E>::R re, typename part_of<E>::R im, bool add, E *__restrict__ y)
 {
@@ -273,6 +312,12 @@ static dim3 tiles(int64_t across, int64_t down) { return dim3((unsigned)((across
 
 template <int HOW, class E> static void launch_load(moho_lane *on, const geometry *g, double scale, const void *x, void *row)
 {
+  int64_t pieces = (g->len + LANES * PIECE<E> - 1) / (LANES * PIECE<E>);
+  if (HOW == PLAIN && g->inner == 1 && !g->turn && pieces * g->count <= INT32_MAX / LANES) {
+    load_rows<E><<<blocks_each(pieces * g->count * LANES, 1), THREADS, 0, (cudaStream_t)on->stream>>>(
+        *g, by32(pieces), (uint32_t)(pieces * g->count), (typename part_of<E>::R)scale, (const E *)x, (E *)row);
+    return;
+  }
   dim3 grid = tiles(g->len, g->count);
   load_kernel<HOW, E><<<grid, dim3(TILE, HIGH), 0, (cudaStream_t)on->stream>>>(*g, (typename part_of<E>::R)scale, (const E *)x, (E *)row);
 }
@@ -380,13 +425,26 @@ static moho_status pass(rows *r, const fft_pass *s, moho_dtype model, bool adj, 
   geometry samples = { 0, 0, s->inner, s->n * s->inner, s->n, s->before, s->n < s->nfft ? s->n : s->nfft, s->nfft, s->nfft, s->nfft };
   geometry bins = { 0, 0, s->inner, s->bins * s->inner, s->bins, s->after, s->bins, r->bins, r->bins, s->nfft };
   bool ready = lie_ready(s, adj ? y : x) && (!adj || (!add && alpha.im == 0));
+  /* spectra that are wanted as cuFFT gives them go where they belong, and samples are scaled on their way to it */
+  bool straight = s->inner == 1 && s->bins == r->bins && !s->after && s->kind != FFT_FULL && (uintptr_t)(adj ? x : y) % 16 == 0;
+  if (adj ? s->kind != FFT_CC : add || alpha.im != 0) straight = false;
+  size_t spectrum = (size_t)r->bins * (r->single ? 8 : 16);
   for (int64_t q = 0; q < total;) {
     int level = rows_level(r, total - q);
     int64_t count = total - q < r->batch[level] ? total - q : r->batch[level];
     bool here = ready && count == r->batch[level] && (size_t)q * row % 16 == 0;
     samples.q0 = bins.q0 = q;
     samples.count = bins.count = count;
-    if (adj) {
+    bool there = straight && !here && count == r->batch[level] && (size_t)q * spectrum % 16 == 0;
+    if (there && adj) {
+      MOHO_TRY(rows_exec(r, on, level, true, (char *)(uintptr_t)x + (size_t)q * spectrum, a, work));
+      MOHO_TRY(rows_store(on, narrow, PLAIN, &samples, a, alpha, add, y));
+    } else if (there) {
+      char *to = (char *)y + (size_t)q * spectrum;
+      MOHO_TRY(rows_load(on, narrow, PLAIN, &samples, how == HALF ? alpha.re * 1.4142135623730950488 : alpha.re, x, a));
+      MOHO_TRY(rows_exec(r, on, level, false, a, to, work));
+      if (how == HALF) MOHO_TRY(ends_once(on, r->single, count, r->bins, r->nfft, to));
+    } else if (adj) {
       MOHO_TRY(rows_load(on, wide, how, &bins, here ? alpha.re : 1, x, b));
       MOHO_TRY(rows_exec(r, on, level, true, b, here ? (char *)y + (size_t)q * row : a, work));
       if (!here) MOHO_TRY(rows_store(on, narrow, PLAIN, &samples, a, alpha, add, y));
