@@ -11,11 +11,11 @@ template <class R, int C> struct scan_job {
   typedef parts<C> A;
   struct E { R v[C]; };
   typedef E V;
-  struct L { const R *x; R *y; };       /* the line's first element and result, backwards its last; where there is none, not to be read */
+  struct L { const R *x; R *y; int64_t reads, n; A before; };   /* backwards the line's last ones; where there is none, not to be read */
   moho_scan s;
   factor f;
   bool add_to;
-  int64_t n, nx, ny, inner, step;       /* step: numbers from one element of a line to the next */
+  int64_t n, nx, ny, inner, step;       /* step: numbers from one element of a line to the next, below zero backwards */
   const R *x;
   R *y;
   DEVICE_CALL A start() const { return A(); }
@@ -23,48 +23,44 @@ template <class R, int C> struct scan_job {
   DEVICE_CALL L line(int64_t at) const
   {
     int64_t o = inner == 1 ? at : at / inner, in = at - o * inner;
-    L l = { x + (o * nx * inner + in) * C, y + (o * ny * inner + in) * C };
-    if (s.reverse) l.x += (n - 1 - (s.skip ? 1 : 0)) * step, l.y += (n - 1) * step;
+    L l = { x + (o * nx * inner + in) * C, y + (o * ny * inner + in) * C, s.reverse ? nx : n, n, A() };
+    if (s.reverse) l.x -= (nx - 1) * step, l.y -= (n - 1) * step;
     else if (s.skip) l.y -= step;
     return l;
   }
-  DEVICE_CALL E own(const L &at, int64_t k) const
+  DEVICE_CALL int64_t in() const { return step; }
+  DEVICE_CALL int64_t out() const { return step; }
+  DEVICE_CALL int64_t skips() const { return !s.reverse && s.skip ? 1 : 0; }
+  DEVICE_CALL E get(const R *p) const
   {
-    E e = {};
-    const R *p = at.x + (s.reverse ? -k : k) * step;
-    if (!(s.reverse && s.skip && k == n - 1)) for (int c = 0; c < C; c++) e.v[c] = p[c];
+    E e;
+    for (int c = 0; c < C; c++) e.v[c] = p[c];
     return e;
   }
-  DEVICE_CALL A part(int64_t k, E e) const
+  DEVICE_CALL A part(bool first, E e) const
   {
-    double a = !s.reverse && k == 0 ? s.first : 1;
     A p;
-    for (int c = 0; c < C; c++) p.v[c] = a * (double)e.v[c];
+    for (int c = 0; c < C; c++) p.v[c] = first && !s.reverse ? s.first * (double)e.v[c] : (double)e.v[c];
     return p;
   }
-  template <int N> DEVICE_CALL A total(int64_t k, const E (&e)[N]) const
+  template <int N> DEVICE_CALL A total(bool first, const E (&e)[N]) const
   {
     A p;
     for (int c = 0; c < C; c++) {
-      R t = !s.reverse && k == 0 ? (R)s.first * e[0].v[c] : e[0].v[c];
+      R t = first && !s.reverse ? (R)s.first * e[0].v[c] : e[0].v[c];
 #pragma unroll
       for (int i = 1; i < N; i++) t += e[i].v[c];
       p.v[c] = (double)t;
     }
     return p;
   }
-  DEVICE_CALL V value(const L &, int64_t k, A before, E e) const
+  DEVICE_CALL V value(bool last, A before, E e) const
   {
-    double a = s.reverse && k == n - 1 ? s.first : 1;
     V v;
-    for (int c = 0; c < C; c++) v.v[c] = (R)(a * before.v[c] + s.diag * (double)e.v[c]);
+    for (int c = 0; c < C; c++) v.v[c] = (R)((last && s.reverse ? s.first * before.v[c] : before.v[c]) + s.diag * (double)e.v[c]);
     return v;
   }
-  DEVICE_CALL void put(const L &at, int64_t k, V v) const
-  {
-    if (!s.reverse && s.skip && k == 0) return;
-    ::put<R, C>(at.y + (s.reverse ? -k : k) * step, 0, f, v.v[0], v.v[C - 1], add_to);
-  }
+  DEVICE_CALL void put(R *to, V v) const { ::put<R, C>(to, 0, f, v.v[0], v.v[C - 1], add_to); }
   static DEVICE_CALL A from_lane(A a, int lane)
   {
     for (int c = 0; c < C; c++) a.v[c] = __shfl_sync(0xffffffffu, a.v[c], lane & 31);
@@ -81,7 +77,7 @@ moho_status cuda_scan(moho_lane *on, moho_dtype t, const moho_scan *s, moho_scal
   factor f = { alpha.re, alpha.im };
   int64_t nx = s->reverse && s->skip ? n - 1 : n, ny = !s->reverse && s->skip ? n - 1 : n;
 #define SCAN(R, C)                                                                                                     \
-  scan_job<R, C> job = { *s, f, add, n, nx, ny, inner, inner * C, (const R *)x, (R *)y };                              \
+  scan_job<R, C> job = { *s, f, add, n, nx, ny, inner, s->reverse ? -inner * C : inner * C, (const R *)x, (R *)y };                              \
   scan_lines(stream, job, outer * inner, n, inner >= SCAN_WIDE / 2)
   if (inner == 1 && t == MOHO_C64) {    /* pairs stay together where they would be lines of every other number */
     SCAN(float, 2);
@@ -199,6 +195,86 @@ __global__ void __launch_bounds__(THREADS, C == 2 ? 1 : sizeof(R) == 8 ? 2 : RUN
   }
 }
 
+/* Rows of W numbers an element, in runs of RUN_OF elements that lie 16 bytes wide in memory whatever the row's length: a thread's run is a whole one
+   of the array, of which what is not of the row counts as zero. Of each run the sums from its start and from its end go to shared memory, from
+   where a window takes the end of one run, all of those between, and the start of another: no number outside of it. */
+static constexpr int RUN_OF = 8, BOX_FAR = 256;  /* half a window at most */
+template <class R> constexpr int BOX_THREADS = sizeof(R) == 4 ? 256 : 128;
+template <class R> struct alignas(16) wide { R v[16 / sizeof(R)]; };
+
+/* Numbers `at` to `at` + MANY of those between lo and hi, else zero. */
+template <class R, int MANY> DEVICE void run_of(const R *x, int64_t at, int64_t lo, int64_t hi, R (&v)[MANY])
+{
+  constexpr int EACH_WIDE = 16 / (int)sizeof(R);
+  if (at >= lo && at + MANY <= hi) {
+#pragma unroll
+    for (int k = 0; k < MANY; k += EACH_WIDE) *(wide<R> *)(v + k) = *(const wide<R> *)(x + at + k);
+  } else
+#pragma unroll
+    for (int k = 0; k < MANY; k++) v[k] = at + k >= lo && at + k < hi ? x[at + k] : (R)0;
+}
+
+template <class R, int W>
+__global__ void __launch_bounds__(BOX_THREADS<R>, sizeof(R) * W == 4 ? 6 : 4)
+    box_runs(int half, R alpha, bool add, int64_t n, by32 tiles, const R *__restrict__ x, R *__restrict__ y)
+{
+  constexpr int MANY = RUN_OF * W, PITCH = MANY + 1;
+  extern __shared__ double room[];
+  const int threads = blockDim.x, more = (half + RUN_OF - 1) / RUN_OF, t = threadIdx.x;
+  R *ahead = (R *)room, *behind = ahead + (threads + 2 * more) * PITCH;
+  uint32_t o = tiles.quotient(blockIdx.x);
+  int64_t lo = o * n * W, hi = lo + n * W, first = lo / MANY + (int64_t)(blockIdx.x - o * tiles.d) * threads;
+  for (int r = t; r < threads + 2 * more; r += threads) {
+    alignas(16) R v[MANY];
+    run_of(x, (first - more + r) * MANY, lo, hi, v);
+    R s[W] = {}, *to = ahead + r * PITCH, *back = behind + r * PITCH;
+#pragma unroll
+    for (int k = 0; k < MANY; k++) to[k] = s[k % W] += v[k];
+#pragma unroll
+    for (int c = 0; c < W; c++) s[c] = 0;
+#pragma unroll
+    for (int k = MANY - 1; k >= 0; k--) back[k] = s[k % W] += v[k];
+  }
+  __syncthreads();
+  int64_t at = (first + t) * MANY;
+  if (at >= hi) return;
+  /* runs that all windows have whole: from `from` to `to`; the one before and the one behind are those of some */
+  const int from = more + t + ((RUN_OF - 1 - half) >> 3) + 1, to = more + t + (half >> 3);
+  alignas(16) R out[MANY];
+#pragma unroll
+  for (int c = 0; c < W; c++) {
+    const R *whole = ahead + MANY - W + c;
+    double core = 0;
+    for (int r = from; r < to; r++) core += (double)whole[r * PITCH];
+    const R all = (R)core, before = whole[(from - 1) * PITCH], after = whole[to * PITCH];
+#pragma unroll
+    for (int j = 0; j < RUN_OF; j++) {
+      int a = j - half, b = j + half, ra = more + t + (a >> 3), rb = more + t + (b >> 3);
+      R mid = from <= to ? all + (ra < from - 1 ? before : (R)0) + (rb > to ? after : (R)0) : ra < from - 1 && rb > to ? before : (R)0;
+      out[j * W + c] = alpha * (behind[ra * PITCH + (a & 7) * W + c] + mid + ahead[rb * PITCH + (b & 7) * W + c]);
+    }
+  }
+  if (!add && at >= lo && at + MANY <= hi) {
+#pragma unroll
+    for (int k = 0; k < MANY; k += 16 / (int)sizeof(R)) *(wide<R> *)(y + at + k) = *(wide<R> *)(out + k);
+  } else
+#pragma unroll
+    for (int k = 0; k < MANY; k++) if (at + k >= lo && at + k < hi) y[at + k] = add ? y[at + k] + out[k] : out[k];
+}
+
+/* False: not for these sizes and places. */
+template <class R, int W> static bool box_in_runs(cudaStream_t stream, int64_t half, double alpha, bool add, int64_t outer, int64_t n, const R *x, R *y)
+{
+  constexpr int MANY = RUN_OF * W;
+  int64_t runs = (n + 2 * RUN_OF - 2) / RUN_OF, tiles = (runs + BOX_THREADS<R> - 1) / BOX_THREADS<R>;
+  int64_t threads = ((runs + tiles - 1) / tiles + LANES - 1) / LANES * LANES;
+  if (half < RUN_OF / 2 || half > BOX_FAR || n < 4 * RUN_OF || outer > INT32_MAX / tiles || ((uintptr_t)x | (uintptr_t)y) % 16) return false;
+  size_t bytes = (size_t)(threads + 2 * ((half + RUN_OF - 1) / RUN_OF)) * (MANY + 1) * 2 * sizeof(R);
+  if (bytes > 48 << 10) return false;
+  box_runs<R, W><<<(unsigned)(outer * tiles), (unsigned)threads, bytes, stream>>>((int)half, (R)alpha, add, n, by32(tiles), x, y);
+  return true;
+}
+
 /* Rows by `most` threads a block, few where they need little room, as these then don't wait for each other; false: too much room. */
 template <class R, int C, int RUN>
 static bool box_in_rows(cudaStream_t stream, int64_t most, int64_t half, factor f, bool add, int64_t outer, int64_t n, int64_t inner, const R *x, R *y)
@@ -231,7 +307,9 @@ template <class R, int C>
 static moho_status box(cudaStream_t stream, int64_t half, factor f, bool add, int64_t outer, int64_t n, int64_t inner, const R *x, R *y)
 {
   bool rows = inner < LANES;
-  if (!rows) ;
+  if (C == 1 && inner == 1 && box_in_runs<R, 1>(stream, half, f.re, add, outer, n, x, y)) ;
+  else if (C == 1 && inner == 2 && box_in_runs<R, 2>(stream, half, f.re, add, outer, n, x, y)) ;
+  else if (!rows) ;
   else if (half >= 64) rows = box_in_rows<R, C, 16>(stream, THREADS, half, f, add, outer, n, inner, x, y);
   else if (half >= 4) rows = box_in_rows<R, C, 8>(stream, half > 16 ? 128 : 64, half, f, add, outer, n, inner, x, y);
   else if (half >= 2) rows = box_in_rows<R, C, 4>(stream, 64, half, f, add, outer, n, inner, x, y);
@@ -244,6 +322,20 @@ static moho_status box(cudaStream_t stream, int64_t half, factor f, bool add, in
   return MOHO_OK;
 }
 
+/* A short window, n >= MOHO_EDGE. */
+static moho_stencil box_stencil(int half)
+{
+  moho_stencil s = {};
+  s.first = -half, s.taps = 2 * half + 1, s.head = s.tail = half, s.left = s.right = 2 * half;
+  for (int k = 0; k < s.taps; k++) s.tap[k] = 1;
+  for (int i = 0; i < half; i++)
+    for (int k = 0; k < 2 * half; k++) {
+      s.begin[i][k] = k <= i + half;
+      s.end[i][k] = k >= i;
+    }
+  return s;
+}
+
 moho_status cuda_box(moho_lane *on, moho_dtype t, int64_t half, moho_scalar alpha, bool add, int64_t outer, int64_t n, int64_t inner,
                      const void *x, void *y, void *work)
 {
@@ -252,6 +344,10 @@ moho_status cuda_box(moho_lane *on, moho_dtype t, int64_t half, moho_scalar alph
   MOHO_TRY(ready("box", on, t, &stream));
   if (outer * n * inner == 0) return MOHO_OK;
   if (half > n) half = n;               /* no further than both ends */
+  if (half > 0 && half <= MOHO_TAPS / 2 && n >= MOHO_EDGE) {
+    moho_stencil s = box_stencil((int)half);
+    return cuda_stencil(on, t, &s, alpha, add, outer, n, inner, x, y);
+  }
   factor f = { alpha.re, alpha.im };
 #define BOX(R, C) return box<R, C>(stream, half, f, add, outer, n, inner, (const R *)x, (R *)y)
   BY_TYPE(t, alpha, inner, BOX);

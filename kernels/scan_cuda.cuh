@@ -1,9 +1,10 @@
 /* Running sums of CUDA along many lines at once, whatever is summed and whatever becomes of it. A block owns lines and goes along them in
    tiles of a fixed size: each element is read once and written once, and the order of additions depends on nothing but that size.
 
-   A job J has A, what sums are kept in; start(), add(A, A); E, an element; V, a result; L, what is known of a line, by line(number); own(L, k),
-   its element k; part(k, E), what that adds to the sum; total(k, E[]), what several do, in any precision; value(L, k, before, E), which is given
-   the sum of the parts before k; put(L, k, V); from_lane(A, lane). */
+   A job J has A, what sums are kept in; start(), add(A, A); E, an element; V, a result; L, what is known of a line, by line(number): x and y, where
+   its first element is and its first result, in() and out() from one to the next, `reads` elements to read and n results, of which the first
+   skips() are left out, and `before`, what comes before; get(x) and put(y, V); part(first, E), what an element adds to the sum; total(first, E[]),
+   what several do, in any precision; value(last, before, E), which is given the sum of the parts before; from_lane(A, lane). */
 #ifndef MOHO_SCAN_CUDA_CUH
 #define MOHO_SCAN_CUDA_CUH
 #include "index_cuda.cuh"
@@ -18,7 +19,7 @@ static __device__ __forceinline__ typename J::A scan_parts(const J &job, typenam
   typedef typename J::A A;
   A at = job.start(), sum = job.start();
   __syncthreads();
-  if constexpr (HIGH == 32 && WIDE == 16) {
+  if constexpr (HIGH == 32) {
     int t = threadIdx.y * WIDE + threadIdx.x, lane = t % 32, line = t / 32;
     A own = part[lane][line], s = own;
 #pragma unroll
@@ -43,10 +44,20 @@ static __device__ __forceinline__ typename J::A scan_parts(const J &job, typenam
   }
 }
 
+/* A thread's next elements, those beyond `left` as nothing. */
+template <class J, int STEP, int N, class X>
+static __device__ __forceinline__ void scan_read(const J &job, const X *x, int64_t left, typename J::E (&e)[N])
+{
+  const int64_t in = STEP * job.in();
+  const int there = left < N * STEP ? (int)left : N * STEP;
+#pragma unroll
+  for (int i = 0; i < N; i++, x += in) e[i] = i * STEP < there ? job.get(x) : typename J::E();
+}
+
 /* Lines that lie side by side: WIDE of them a block, which HIGH threads each share; a thread takes DOWN elements at a time, and the next are
    under way. */
 template <class J, int WIDE, int HIGH, int DOWN>
-__global__ void __launch_bounds__(WIDE *HIGH, sizeof(typename J::A) == 8 && HIGH == 32 ? 2 : 1) scan_side_by_side(J job, int64_t lines, int64_t n)
+__global__ void __launch_bounds__(WIDE *HIGH) scan_side_by_side(J job, int64_t lines, int64_t n)
 {
   typedef typename J::A A;
   typedef typename J::E E;
@@ -55,27 +66,32 @@ __global__ void __launch_bounds__(WIDE *HIGH, sizeof(typename J::A) == 8 && HIGH
   int row = threadIdx.y, turn = 0;
   bool there = line < lines;
   typename J::L at_line = job.line(there ? line : 0);
-  A before = job.start();
+  const int64_t out = job.out();
+  auto x = at_line.x + row * DOWN * job.in();
+  auto y = at_line.y + row * DOWN * out;
+  A before = at_line.before;
   E next[DOWN];
-#pragma unroll
-  for (int e = 0; e < DOWN; e++) next[e] = there && row * DOWN + e < n ? job.own(at_line, row * DOWN + e) : E();
+  scan_read<J, 1>(job, x, at_line.reads - row * DOWN, next);
   for (int64_t base = 0; base < n; base += HIGH * DOWN, turn ^= 1) {
-    int64_t k = base + row * DOWN;
+    int64_t k = base + row * DOWN, left = there ? at_line.n - k : 0;
     E own[DOWN];
 #pragma unroll
-    for (int e = 0; e < DOWN; e++) {
-      own[e] = next[e];
-      next[e] = there && k + HIGH * DOWN + e < n ? job.own(at_line, k + HIGH * DOWN + e) : E();
-    }
+    for (int e = 0; e < DOWN; e++) own[e] = next[e];
+    x += HIGH * DOWN * job.in();
+    scan_read<J, 1>(job, x, at_line.reads - k - HIGH * DOWN, next);
     A all;
-    part[turn][row][threadIdx.x] = job.total(k, own);
+    part[turn][row][threadIdx.x] = job.total(k == 0, own);
     A at = job.add(before, scan_parts<J, WIDE, HIGH>(job, part[turn], &all));   /* the other half is written next */
     before = job.add(before, all);
+    const int some = left <= DOWN ? (int)left : DOWN + 1;
+    bool first = k >= job.skips();
+    auto to = y;
 #pragma unroll
-    for (int e = 0; e < DOWN; e++) {
-      if (there && k + e < n) job.put(at_line, k + e, job.value(at_line, k + e, at, own[e]));
-      at = job.add(at, job.part(k + e, own[e]));
+    for (int e = 0; e < DOWN; e++, to += out) {
+      if (e < some && (e > 0 || first)) job.put(to, job.value(e == some - 1, at, own[e]));
+      at = job.add(at, job.part(e == 0 && k == 0, own[e]));
     }
+    y += HIGH * DOWN * out;
   }
 }
 
@@ -116,10 +132,11 @@ template <class J> __global__ void __launch_bounds__(SCAN_ROWS, 32 / sizeof(type
   int t = threadIdx.x, run = t * (SCAN_RUN + 1);
   for (int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
     typename J::L at_line = job.line(line);
-    A before = job.start();
+    A before = at_line.before;
     E next[SCAN_RUN];
-#pragma unroll
-    for (int e = 0; e < SCAN_RUN; e++) next[e] = t + e * SCAN_ROWS < n ? job.own(at_line, t + e * SCAN_ROWS) : E();
+    auto x = at_line.x + t * job.in();
+    auto y = at_line.y + t * job.out();
+    scan_read<J, SCAN_ROWS>(job, x, at_line.reads - t, next);
     for (int64_t base = 0; base < n; base += TILE) {
       E own[SCAN_RUN];
 #pragma unroll
@@ -128,41 +145,44 @@ template <class J> __global__ void __launch_bounds__(SCAN_ROWS, 32 / sizeof(type
         in[at + at / SCAN_RUN] = next[e];
       }
       __syncthreads();
-#pragma unroll
-      for (int e = 0; e < SCAN_RUN; e++) {
-        int64_t k = base + TILE + t + e * SCAN_ROWS;
-        next[e] = k < n ? job.own(at_line, k) : E();
-      }
+      x += TILE * job.in();
+      scan_read<J, SCAN_ROWS>(job, x, at_line.reads - base - TILE - t, next);
 #pragma unroll
       for (int e = 0; e < SCAN_RUN; e++) own[e] = in[run + e];
-      A all, at = job.add(before, scan_before(job, job.total(base + t * SCAN_RUN, own), shared, &all));
+      int64_t k = base + t * SCAN_RUN, left = at_line.n - k;
+      A all, at = job.add(before, scan_before(job, job.total(k == 0, own), shared, &all));
       before = job.add(before, all);
+      const int some = left <= SCAN_RUN ? (int)left : SCAN_RUN + 1;
 #pragma unroll
       for (int e = 0; e < SCAN_RUN; e++) {
-        int64_t k = base + t * SCAN_RUN + e;
-        out[run + e] = job.value(at_line, k, at, own[e]);
-        at = job.add(at, job.part(k, own[e]));
+        out[run + e] = job.value(e == some - 1, at, own[e]);
+        at = job.add(at, job.part(e == 0 && k == 0, own[e]));
       }
       __syncthreads();
+      left = at_line.n - base - t;
+      const int there = left < TILE ? (int)left : TILE;
+      bool first = base + t >= job.skips();
+      auto to = y;
 #pragma unroll
-      for (int e = 0; e < SCAN_RUN; e++) {
+      for (int e = 0; e < SCAN_RUN; e++, to += SCAN_ROWS * job.out()) {
         int at = t + e * SCAN_ROWS;
-        if (base + at < n) job.put(at_line, base + at, out[at + at / SCAN_RUN]);
+        if (e * SCAN_ROWS < there && (e > 0 || first)) job.put(to, out[at + at / SCAN_RUN]);
       }
+      y += TILE * job.out();
     }
     __syncthreads();                    /* before the next line's first tile */
   }
 }
 
-/* Few lines side by side: narrower blocks, so that there are two on a processor and one reads while the other writes. */
+/* Few lines side by side: taller blocks, as tall as they may be. Narrower ones, two a processor, write parts of sectors where lines don't start
+   with one, and take twice as long. */
 template <class J> static void scan_lines(cudaStream_t stream, const J &job, int64_t lines, int64_t n, bool side_by_side)
 {
-  constexpr int HALF = SCAN_WIDE / 2;
   int64_t blocks = (lines + SCAN_WIDE - 1) / SCAN_WIDE;
   if (!side_by_side)
     scan_one_by_one<J><<<(unsigned)(lines < INT32_MAX ? lines : INT32_MAX), SCAN_ROWS, 0, stream>>>(job, lines, n);
   else if (blocks < 1024 && sizeof(typename J::A) == 8)
-    scan_side_by_side<J, HALF, 32, 8><<<(unsigned)((lines + HALF - 1) / HALF), dim3(HALF, 32), 0, stream>>>(job, lines, n);
+    scan_side_by_side<J, SCAN_WIDE, 32, 4><<<(unsigned)blocks, dim3(SCAN_WIDE, 32), 0, stream>>>(job, lines, n);
   else
     scan_side_by_side<J, SCAN_WIDE, 8, 8><<<(unsigned)blocks, dim3(SCAN_WIDE, 8), 0, stream>>>(job, lines, n);
 }

@@ -152,7 +152,7 @@ template <class T, int GROUP> static moho_status axis_pass(const axis_job *j, mo
   int64_t items = j->w.size * j->pieces;
   if (j->columns)
     axis_columns<T, GROUP><<<blocks_for(items), THREADS, 0, j->m->stream>>>(j->w, f, (const T *)j->x, j->out, j->n, j->sk, j->pieces, j->per, parts, means);
-  else if (j->per <= 1024)
+  else if (j->per <= 16384)
     axis_rows<T, GROUP, 32><<<blocks_for(items * 32), THREADS, 0, j->m->stream>>>(j->w, f, (const T *)j->x, j->out, j->n, j->sk, j->pieces, j->per, parts, means);
   else
     axis_rows<T, GROUP, THREADS><<<blocks_for(items * THREADS), THREADS, 0, j->m->stream>>>(j->w, f, (const T *)j->x, j->out, j->n, j->sk, j->pieces, j->per, parts, means);
@@ -229,32 +229,35 @@ template <class T> struct sum_job {
   typedef typename traits<T>::acc A;
   typedef T E;
   typedef typename running<T>::type Y, V;
-  struct L { const T *x; Y *out; int64_t n; A before; };
+  struct L { const T *x; Y *y; int64_t reads, n; A before; };
   cuda_walk w;
   const T *x;
-  Y *out;
+  Y *y;
   int64_t n, s0, s1, pieces, per;
   const A *before;
   DEVICE_CALL A start() const { return A(); }
   DEVICE_CALL A add(A a, A b) const { return acc_add(a, b); }
-  DEVICE_CALL A part(int64_t, T own) const { return op_widen(own); }
   static DEVICE_CALL A from_lane(A a, int lane) { return lane_of(a, lane); }
   DEVICE_CALL L line(int64_t at) const
   {
-    int64_t off[2], piece = pieces == 1 ? 0 : at / w.size, left = n - piece * per;
+    int64_t off[2], piece = pieces == 1 ? 0 : at / w.size, left = n - piece * per < per ? n - piece * per : per;
     offsets<2>(w, at - piece * w.size, off);
-    return L{ x + off[1] + piece * per * s1, out + off[0] + piece * per * s0, left < per ? left : per, before ? before[at] : A() };
+    return L{ x + off[1] + piece * per * s1, y + off[0] + piece * per * s0, left, left, before ? before[at] : A() };
   }
-  DEVICE_CALL T own(const L &at, int64_t k) const { return k < at.n ? at.x[k * s1] : T(); }
-  template <int N> DEVICE_CALL A total(int64_t, const T (&own)[N]) const
+  DEVICE_CALL int64_t in() const { return s1; }
+  DEVICE_CALL int64_t out() const { return s0; }
+  DEVICE_CALL int64_t skips() const { return 0; }
+  DEVICE_CALL T get(const T *p) const { return *p; }
+  DEVICE_CALL A part(bool, T own) const { return op_widen(own); }
+  template <int N> DEVICE_CALL A total(bool, const T (&own)[N]) const
   {
     A s = op_widen(own[0]);
 #pragma unroll
     for (int i = 1; i < N; i++) s = acc_add(s, op_widen(own[i]));
     return s;
   }
-  DEVICE_CALL V value(const L &at, int64_t, A sum, T own) const { return of_acc(acc_add(acc_add(at.before, sum), op_widen(own)), Y()); }
-  DEVICE_CALL void put(const L &at, int64_t k, V v) const { if (k < at.n) at.out[k * s0] = v; }
+  DEVICE_CALL V value(bool, A sum, T own) const { return of_acc(acc_add(sum, op_widen(own)), Y()); }
+  DEVICE_CALL void put(Y *to, V v) const { *to = v; }
 };
 
 /* The sum of each piece: a warp each, or a thread where pieces lie side by side. */
