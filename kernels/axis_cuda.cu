@@ -81,16 +81,21 @@ DEVICE void many_sums(const moho_rows &a, int64_t k, int64_t end, int64_t stride
 
 template <class R, int C> constexpr int SIDE = 32 / (int)sizeof(R) / C;
 
-/* Neighbours along the rows of y, a piece of a row a warp. */
+/* Neighbours along the rows of y, a piece of a row a warp. FOLD: rows from both ends in turn, for what gives a column to a row and to its mirror
+   image, so that the second cache has it still. */
 template <class R, int C, class D>
 __global__ void __launch_bounds__(THREADS, 4)
-    sparse_across(moho_rows a, factor f, bool add, typename D::I items, D pieces, D rows, int64_t inner, const R *__restrict__ x, R *__restrict__ y)
+    sparse_across(moho_rows a, factor f, bool add, bool fold, typename D::I items, D pieces, D rows, int64_t inner, const R *__restrict__ x, R *__restrict__ y)
 {
   typedef typename D::I I;
   constexpr int MANY = SIDE<R, C>;
   I item = ((I)blockIdx.x * THREADS + threadIdx.x) / LANES, q = pieces.quotient(item), o = rows.quotient(q);
   if (item >= items) return;
   int64_t j = (int64_t)(item - q * pieces.d) * (LANES * MANY) + threadIdx.x % LANES, k, end;
+  if (fold) {
+    I i = q - o * rows.d;
+    q += (i & 1 ? rows.d - 1 - i / 2 : i / 2) - i;
+  }
   int64_t count = (inner - j + LANES - 1) / LANES;
   row_of(a, q - o * rows.d, k, end);
   x += ((int64_t)o * a.cols * inner + j) * C;
@@ -124,29 +129,125 @@ static unsigned blocks_for(int64_t items, int64_t each)
   return n < 1 ? 1 : n > MAXBLOCKS ? (unsigned)MAXBLOCKS : (unsigned)n;
 }
 
-/* Long rows of single elements: a warp each. */
-template <class R, int C>
-__global__ void __launch_bounds__(THREADS) sparse_warp(moho_rows a, factor f, bool add, int64_t size, const R *x, R *y)
+/* Long rows of single elements: G lanes for two of them at a time, which ask for several entries of both before they ask for what those say. */
+template <class R, int C, int G>
+__global__ void __launch_bounds__(THREADS) sparse_group(moho_rows a, factor f, bool add, int64_t size, const R *__restrict__ x, R *__restrict__ y)
 {
+  constexpr int MANY = 4, TWO = 2, ROWS = LANES / G;
   const R *w = (const R *)a.weight;
-  int lane = threadIdx.x % LANES;
-  for (int64_t p = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / LANES; p < size;
-       p += (int64_t)gridDim.x * (THREADS / LANES)) {
-    int64_t o = p / a.rows, i = p - o * a.rows;
-    int64_t k = a.per < 0 ? a.start[i] : i * a.per, end = a.per < 0 ? a.start[i + 1] : k + a.per;
-    double u = 0, v = 0;
-    for (k += lane; k < end; k += LANES) {
-      const R *from = x + (o * a.cols + a.index[k]) * C;
-      double c = w ? (double)w[k] : 1;
-      u += c * (double)from[0];
-      if (C == 2) v += c * (double)from[C - 1];
+  int lane = threadIdx.x % G, own = threadIdx.x % LANES / G;
+  int64_t warp = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / LANES, step = (int64_t)gridDim.x * (THREADS / G) * TWO;
+  for (int64_t base = warp * ROWS * TWO; base < size; base += step) {
+    int64_t p[TWO], k[TWO], end[TWO];
+    const R *from[TWO];
+    double u[TWO] = {}, v[TWO] = {};
+#pragma unroll
+    for (int q = 0; q < TWO; q++) {
+      p[q] = base + own + q * ROWS, k[q] = end[q] = 0;
+      int64_t o = p[q] < a.rows ? 0 : p[q] / a.rows;
+      if (p[q] < size) row_of(a, p[q] - o * a.rows, k[q], end[q]);
+      k[q] += lane;
+      from[q] = x + o * a.cols * C;
     }
-    for (int step = LANES / 2; step > 0; step /= 2) {
-      u += __shfl_down_sync(0xffffffffu, u, step);
-      if (C == 2) v += __shfl_down_sync(0xffffffffu, v, step);
+    while (k[0] < end[0] || k[1] < end[1]) {
+      int32_t at[TWO][MANY];
+      R c[TWO][MANY], b[TWO][MANY], d[TWO][MANY];
+#pragma unroll
+      for (int q = 0; q < TWO; q++)
+#pragma unroll
+        for (int e = 0; e < MANY; e++) {
+          bool in = k[q] + e * G < end[q];
+          at[q][e] = in ? a.index[k[q] + e * G] : -1;
+          c[q][e] = in && w ? w[k[q] + e * G] : (R)1;
+        }
+#pragma unroll
+      for (int q = 0; q < TWO; q++)
+#pragma unroll
+        for (int e = 0; e < MANY; e++) {
+          b[q][e] = at[q][e] >= 0 ? from[q][(int64_t)at[q][e] * C] : (R)0;
+          d[q][e] = C == 2 && at[q][e] >= 0 ? from[q][(int64_t)at[q][e] * C + C - 1] : (R)0;
+        }
+#pragma unroll
+      for (int q = 0; q < TWO; q++) {
+        k[q] += G * MANY;
+#pragma unroll
+        for (int e = 0; e < MANY; e++) {
+          u[q] += (double)c[q][e] * (double)b[q][e];
+          if (C == 2) v[q] += (double)c[q][e] * (double)d[q][e];
+        }
+      }
     }
-    if (lane == 0) put<R, C>(y, p, f, u, v, add);
+#pragma unroll
+    for (int q = 0; q < TWO; q++) {
+      for (int half = G / 2; half > 0; half /= 2) {
+        u[q] += __shfl_down_sync(0xffffffffu, u[q], half, G);
+        if (C == 2) v[q] += __shfl_down_sync(0xffffffffu, v[q], half, G);
+      }
+      if (lane == 0 && p[q] < size) put<R, C>(y, p[q], f, u[q], v[q], add);
+    }
   }
+}
+
+/* Slices whose elements are asked for in no order: a few that follow each other, in shared memory, where that costs little. */
+static constexpr int GATHER = 512, GATHER_ROOM = 200 << 10;
+template <class R, int MANY>
+__global__ void __launch_bounds__(GATHER) sparse_jumping(moho_rows a, factor f, bool add, int64_t outer, const R *__restrict__ x, R *__restrict__ y)
+{
+  extern __shared__ double room[];
+  constexpr int READS = 8;
+  R *slice = (R *)room;
+  int64_t o = (int64_t)blockIdx.x * MANY;
+  const int cols = (int)a.cols, rows = (int)a.rows, slices = outer - o < MANY ? (int)(outer - o) : MANY, size = slices * cols;
+  x += o * cols, y += o * rows;
+  for (int e0 = threadIdx.x; e0 < size; e0 += READS * GATHER) {
+    R v[READS];
+#pragma unroll
+    for (int k = 0; k < READS; k++) v[k] = e0 + k * GATHER < size ? x[e0 + k * GATHER] : (R)0;
+#pragma unroll
+    for (int k = 0; k < READS; k++) if (e0 + k * GATHER < size) slice[e0 + k * GATHER] = v[k];
+  }
+  __syncthreads();
+  const R *w = (const R *)a.weight;
+  for (int i = threadIdx.x; i < rows; i += GATHER) {
+    int64_t k, end;
+    R sum[MANY] = {};
+    row_of(a, i, k, end);
+    for (; k < end; k++) {
+      const R *from = slice + a.index[k];
+      R c = w ? w[k] : (R)1;
+#pragma unroll
+      for (int s = 0; s < MANY; s++) if (s < slices) sum[s] += c * from[s * cols];
+    }
+#pragma unroll
+    for (int s = 0; s < MANY; s++) if (s < slices) put<R, 1>(y, (int64_t)s * rows + i, f, sum[s], (R)0, add);
+  }
+}
+
+template <class R, int MANY> static moho_status gather(cudaStream_t stream, const moho_rows *a, factor f, bool add, int64_t outer, const R *x, R *y)
+{
+  size_t bytes = (size_t)a->cols * MANY * sizeof(R);
+  CUDA_TRY(cudaFuncSetAttribute(sparse_jumping<R, MANY>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+  sparse_jumping<R, MANY><<<(unsigned)((outer + MANY - 1) / MANY), GATHER, bytes, stream>>>(*a, f, add, outer, x, y);
+  CUDA_LAUNCHED("sparse");
+  return MOHO_OK;
+}
+
+/* Two slices, for which the table is read once, where that leaves room for three blocks. */
+template <class R> static moho_status gathered(cudaStream_t stream, const moho_rows *a, factor f, bool add, int64_t outer, const R *x, R *y)
+{
+  if (2 * a->cols * (int64_t)sizeof(R) <= 72 << 10) return gather<R, 2>(stream, a, f, add, outer, x, y);
+  return gather<R, 1>(stream, a, f, add, outer, x, y);
+}
+
+/* Long rows of complex elements, which stay whole whatever the factor. */
+static moho_status pairs_gathered(cudaStream_t stream, moho_dtype t, const moho_rows *a, factor f, bool add, int64_t outer, const void *x, void *y)
+{
+  int64_t size = outer * a->rows;
+  unsigned blocks = blocks_for(size, THREADS / 16 * 2);
+  if (t == MOHO_C64) sparse_group<float, 2, 16><<<blocks, THREADS, 0, stream>>>(*a, f, add, size, (const float *)x, (float *)y);
+  else sparse_group<double, 2, 16><<<blocks, THREADS, 0, stream>>>(*a, f, add, size, (const double *)x, (double *)y);
+  CUDA_LAUNCHED("sparse");
+  return MOHO_OK;
 }
 
 static moho_status cuda_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, moho_scalar alpha, bool add,
@@ -161,14 +262,22 @@ static moho_status cuda_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, 
                                                                          (const REAL *)x, (REAL *)y)
 #define ACROSS_OF(D)                                                                                                   \
   sparse_across<REAL, PARTS, D><<<blocks_each(items * LANES, 1), THREADS, 0, stream>>>(                                \
-      *a, f, add, (D::I)items, D(pieces), D(a->rows), inner, (const REAL *)x, (REAL *)y)
+      *a, f, add, a->rows > a->cols, (D::I)items, D(pieces), D(a->rows), inner, (const REAL *)x, (REAL *)y)
+  if (is_complex(t) && inner == 1 && a->entries >= 16 * a->rows) return pairs_gathered(stream, t, a, f, add, outer, x, y);
+#define GROUP_OF(G)                                                                                                    \
+  sparse_group<REAL, PARTS, G>                                                                                         \
+      <<<blocks_for(size, THREADS / G * 2), THREADS, 0, stream>>>(*a, f, add, size, (const REAL *)x, (REAL *)y)
 #define SPARSE(R, C)                                                                                                   \
   typedef R REAL;                                                                                                      \
   constexpr int PARTS = C;                                                                                                  \
   int64_t size = outer * a->rows * inner;                                                                              \
-  if (inner == 1 && a->entries >= 16 * a->rows)                                                                        \
-    sparse_warp<R, C>                                                                                                  \
-        <<<blocks_for(size, THREADS / LANES), THREADS, 0, stream>>>(*a, f, add, size, (const R *)x, (R *)y);           \
+  if (C == 1 && inner == 1 && a->jumps && a->entries <= SHORT * a->rows && outer >= 132 && outer <= INT32_MAX &&       \
+      a->rows <= INT32_MAX / 8 && a->cols * (int64_t)sizeof(R) <= GATHER_ROOM)                                           \
+    return gathered<R>(stream, a, f, add, outer, (const R *)x, (R *)y);                                                \
+  if (inner == 1 && a->entries >= 16 * a->rows) {                                                                      \
+    if (a->entries <= 128 * a->rows) GROUP_OF(16);                                                                     \
+    else GROUP_OF(32);                                                                                                 \
+  }                                                                                                                    \
   else if (inner >= 2 * LANES) {                                                                                       \
     int64_t pieces = (inner + LANES * SIDE<R, C> - 1) / (LANES * SIDE<R, C>), items = outer * a->rows * pieces;        \
     BY_SIZE(size, ACROSS_OF);                                                                                          \
@@ -180,6 +289,7 @@ static moho_status cuda_sparse(moho_lane *on, moho_dtype t, const moho_rows *a, 
     BY_SIZE(size, EACH_OF)
   BY_TYPE(t, alpha, inner, SPARSE);
 #undef SPARSE
+#undef GROUP_OF
 #undef ACROSS_OF
 #undef EACH_OF
   CUDA_LAUNCHED("sparse");
@@ -267,7 +377,11 @@ template <class R> __global__ void __launch_bounds__(THREADS) sum_warp(factor f,
 #pragma unroll
     for (int e = 0; e < MANY; e++) take(v[e]);
   }
-  for (; i < quads; i += LANES) take(q[i]);
+  quad<R> v[MANY - 1];                  /* the rest at once as well */
+#pragma unroll
+  for (int e = 0; e < MANY - 1; e++) v[e] = i + e * LANES < quads ? q[i + e * LANES] : quad<R>();
+#pragma unroll
+  for (int e = 0; e < MANY - 1; e++) take(v[e]);
   for (int step = LANES / 2; step > 0; step /= 2) u += __shfl_down_sync(0xffffffffu, u, step);
   if (lane == 0) put<R, 1>(y, row, f, u, 0., add);
 }

@@ -125,6 +125,7 @@ typedef struct moho_rows {
   int64_t rows, cols, entries, per;     /* per: entries of every row, start is then not read; -1: start tells */
   const int64_t *start;                 /* rows + 1                                          */
   bool gaps;                            /* per 1: an index below 0 is no entry               */
+  bool jumps;                           /* most rows' columns are far from those of the row before */
   const int32_t *index;                 /* 0 .. cols-1                                       */
   const void *weight;                   /* of t's real type; NULL: ones                      */
 } moho_rows;

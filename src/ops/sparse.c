@@ -23,16 +23,25 @@ static moho_status put(moho_ctx *c, moho_dtype from, moho_dtype to, int64_t n, c
   return st;
 }
 
+enum { NEAR = 8 };                      /* columns that memory gives at once                           */
+
 /* One direction's table on the device. Rows of one length need no start, and rows with one entry or none have gaps. */
 static moho_status place(moho_sparse *s, moho_dir dir, moho_ctx *c, moho_dtype t, int64_t rows, int64_t cols,
                          const int64_t *start, const int64_t *index, const double *weight)
 {
   int64_t n = start ? start[rows] : rows, per = start ? (rows > 0 ? start[1] - start[0] : 0) : 1, most = 0, *one = NULL;
+  int64_t far = 0, last = 0;
   double *w = NULL;
   for (int64_t i = 0; start && i < rows; i++) {
     int64_t len = start[i + 1] - start[i];
     if (len != per) per = -1;
     if (len > most) most = len;
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    int64_t k = start ? start[i] : i;
+    if (start && start[i + 1] == k) continue;
+    if (llabs(index[k] - last) > NEAR) far++;
+    last = index[k];
   }
   bool gaps = per < 0 && most == 1;
   moho_status st = MOHO_OK;
@@ -55,6 +64,7 @@ static moho_status place(moho_sparse *s, moho_dir dir, moho_ctx *c, moho_dtype t
   if (!st) st = put(c, MOHO_I64, MOHO_I32, n, gaps ? one : index, &s->index[dir]);
   if (!st) st = put(c, MOHO_F64, moho_dtype_real(t), n, gaps ? w : weight, &s->weight[dir]);
   s->rows[dir] = (moho_rows){ .rows = rows, .cols = cols, .entries = n, .per = per, .gaps = gaps,
+                              .jumps = 2 * far > rows,
                               .start = s->start[dir] ? moho_array_data(s->start[dir]) : NULL,
                               .index = s->index[dir] ? moho_array_data(s->index[dir]) : NULL,
                               .weight = s->weight[dir] ? moho_array_data(s->weight[dir]) : NULL };
