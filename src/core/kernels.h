@@ -141,12 +141,14 @@ typedef struct moho_stencil {
 
 /* One of several stencils applied together: `factor` times s along the middle axis of (outer, n, inner), from element
    `from` of x on to element `to` of y on. Real numbers for each element may multiply x before it (`before`) or its
-   result (`after`): t is real then. */
+   result (`after`): t is real then. Without those, s may be that of a result of `over`, along another axis. */
 typedef struct moho_stencil_term {
   const moho_stencil *s;
   double factor;
   int64_t n, inner, from, to;
   const void *before, *after;
+  const moho_stencil *over;             /* NULL: none; of (outer, over_n, over_inner)        */
+  int64_t over_n, over_inner;
 } moho_stencil_term;
 
 /* Running sums: y[i] = sum over j < i of a[j] x[j] + diag x[i] with a[0] = first, else 1; the first y left out with

@@ -138,6 +138,9 @@ static moho_status chain_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sc
   moho_array mid[2], *v;
   moho_block block[2];
   moho_status st = MOHO_OK;
+  bool done = false;
+  if (c->n == 2) MOHO_TRY(moho_terms_apply(op, on, dir, alpha, add, x, y, &done));
+  if (done) return MOHO_OK;
   make_plan(c, dir, &p);
   make_areas(c, dir, &p, &a);
   alpha = times(alpha, dir == MOHO_FWD ? c->scale : (moho_scalar){ c->scale.re, -c->scale.im });
@@ -171,7 +174,14 @@ static moho_status chain_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sc
 static bool chain_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
 {
   const chain *c = (const chain *)op;
-  if (c->n != 1 || c->scale.im != 0) return false;
+  moho_terms one[2] = { 0 };
+  if (c->n > 2 || c->scale.im != 0) return false;
+  for (int i = 0; i < c->n && c->n == 2; i++) {
+    moho_dir d = dir == MOHO_FWD ? c->term[i].dir : flip(c->term[i].dir);
+    if (!moho_terms_of(c->term[i].op, d, i ? 1 : factor * c->scale.re, from, to, &one[i])) return false;
+    if (one[i].n != 1 || one[i].size != one->size) return false;
+  }
+  if (c->n == 2) return moho_terms_product(one[0].at, one[1].at, one[0].at) && moho_terms_add(t, one->size, one->at);
   return moho_terms_of(c->term[0].op, dir == MOHO_FWD ? c->term[0].dir : flip(c->term[0].dir), factor * c->scale.re,
                        from, to, t);
 }

@@ -120,6 +120,16 @@ static moho_status columns(const kronecker *k, const sizes *s, moho_lane *on, mo
   return turn(on, alpha, add, s->mb, s->ma, &r, y);
 }
 
+static bool kronecker_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
+{
+  const kronecker *k = (const kronecker *)op;
+  moho_terms a = { 0 }, b = { 0 };
+  if (!moho_terms_of(k->a, dir, factor, from, to, &a) || !moho_terms_of(k->b, dir, 1, from, to, &b)) return false;
+  if (a.n != 1 || b.n != 1) return false;
+  a.at->inner *= b.size;
+  return moho_terms_product(a.at, b.at, a.at) && moho_terms_add(t, a.size * b.size, a.at);
+}
+
 static moho_status kronecker_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_scalar alpha, bool add,
                                    const moho_array *x, moho_array *y)
 {
@@ -131,6 +141,9 @@ static moho_status kronecker_apply(moho_op *op, moho_lane *on, moho_dir dir, moh
   moho_array p;
   moho_block block;
   size_t mark;
+  bool done;
+  MOHO_TRY(moho_terms_apply(op, on, dir, alpha, add, x, y, &done));
+  if (done) return MOHO_OK;
   if (op->dom_ctx->be->host) MOHO_TRY(moho_lane_settle(on));           /* what works along an axis is called directly */
   moho_array_over(on, op->dom_type, &shape, moho_lane_take(on, (size_t)(s.na * s.mb) * s.bytes), &p, &block);
   mark = moho_lane_mark(on);
@@ -167,5 +180,6 @@ const moho_opclass moho_op_kronecker_class = {
   .init = kronecker_init,
   .work = kronecker_work,
   .apply = kronecker_apply,
+  .terms = kronecker_terms,
   .child = kronecker_child,
 };

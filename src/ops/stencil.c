@@ -153,7 +153,10 @@ bool moho_derivs_terms(int n, const moho_deriv *d, const double *weight, bool cu
                               from + (cut_in ? i * size : 0),
                               to + (cut_out ? i * size : 0),
                               NULL,
-                              NULL };
+                              NULL,
+                              NULL,
+                              0,
+                              0 };
     if (!moho_terms_add(t, size, &one)) return false;
   }
   return true;

@@ -13,6 +13,17 @@ bool moho_terms_add(moho_terms *t, int64_t size, const moho_stencil_term *one)
   return true;
 }
 
+bool moho_terms_product(const moho_stencil_term *a, const moho_stencil_term *b, moho_stencil_term *ab)
+{
+  const moho_stencil_term *low = a->inner < b->inner ? a : b, *high = low == a ? b : a;
+  if (a->before || a->after || a->over || b->before || b->after || b->over) return false;
+  if (high->inner % (low->n * low->inner) != 0) return false;
+  *ab = *a;
+  ab->factor *= b->factor;
+  ab->over = b->s, ab->over_n = b->n, ab->over_inner = b->inner;
+  return true;
+}
+
 bool moho_terms_of(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
 {
   return op->cls->terms && op->cls->terms(op, dir, factor, from, to, t);

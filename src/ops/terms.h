@@ -12,6 +12,8 @@ typedef struct moho_terms {
 } moho_terms;
 /* One more; false: no room, or not of the others' size. */
 bool moho_terms_add(moho_terms *t, int64_t size, const moho_stencil_term *one);
+/* The product of two along axes that hold each other; false: of others, or of more than derivatives. */
+bool moho_terms_product(const moho_stencil_term *a, const moho_stencil_term *b, moho_stencil_term *ab);
 /* Those of an operator times a factor, whose x and y start at these elements; false: it is more than derivatives. */
 bool moho_terms_of(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t);
 /* y (+)= alpha A x when A is nothing but derivatives and the device applies them together, as *done then says. */
