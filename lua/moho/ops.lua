@@ -137,14 +137,22 @@ method{ name = "operator:split",
             end
             if given then schema.fail("operator:split", "expected {groups = n} or {max_bytes = b}, got both") end
             local list = key == "groups" and type(v) == "table"
-            if list and #v == 0 then
+            local sizes = list and v or { v }
+            for i in pairs(sizes) do
+              if type(i) ~= "number" or i < 1 or i > #sizes or i % 1 ~= 0 then
+                schema.fail("operator:split", "argument 'groups': expected a list of how many sources each gets, " ..
+                              "got one of %d with an entry [%s] beside it", #sizes, tostring(i))
+              end
+            end
+            if #sizes == 0 then
               schema.fail("operator:split", "argument 'groups': expected a number, or a list of how many sources " ..
                             "each gets, got an empty table")
             end
-            for _, w in ipairs(list and v or { v }) do
+            for i = 1, #sizes do
+              local w = sizes[i]
               if type(w) ~= "number" or not (w >= 1) or w ~= math.floor(w) or w > 2 ^ 53 then
-                schema.fail("operator:split", "argument '%s': expected a whole number of 1 or more, got %s", key,
-                            tostring(w))
+                schema.fail("operator:split", "argument '%s'%s: expected a whole number of 1 or more, got %s", key,
+                            list and (", group %d"):format(i) or "", schema.describe(w))
               end
             end
             given = key
