@@ -20,6 +20,11 @@ local o = moho.options{
   timeline = { false, "draw when copies and kernels of the third way ran" },
 }
 local device = moho.device()
+if o.runs < 1 then error("--runs: expected 1 or more, got " .. o.runs, 0) end
+if o.ends ~= 0 and (o.ends < 1 or o.ends % 1 ~= 0 or o.groups < 3 or o.ns - 2 * o.ends < o.groups - 2) then
+  error(("--ends: expected a whole number that leaves a source for each of the groups between, got %g of %g sources " ..
+          "in %g groups"):format(o.ends, o.ns, o.groups), 0)
+end
 
 -- ---- the operators -------------------------------------------------------------------------------------------
 local function line(from, to, n) return moho.linspace{ from = from, to = to, n = n } end

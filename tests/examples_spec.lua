@@ -96,4 +96,13 @@ describe("examples/four_ways.lua", function()
       assert.matches("kernels", out)
     end
   end)
+
+  it("says which sizes of groups it can not take", function()
+    for words, want in pairs{ ["--ends=-1"] = "--ends: .*, got %-1 of 7", ["--ends=3"] = "--ends: .*, got 3 of 7", ["--ends=1.5"] = "--ends: .*, got 1.5 of 7",
+                              ["--runs=0"] = "--runs: expected 1 or more, got 0" } do
+      local code, _, err = program.run{ src .. "/examples/four_ways.lua", "--ns=7", "--groups=4", words }
+      assert.equal(1, code)
+      assert.matches(want, err)
+    end
+  end)
 end)
