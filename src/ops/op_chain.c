@@ -171,19 +171,24 @@ static moho_status chain_apply(moho_op *op, moho_lane *on, moho_dir dir, moho_sc
   return st;
 }
 
+static bool term_terms(const chain *c, int i, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
+{
+  const moho_term *term = &c->term[i];
+  return moho_terms_of(term->op, dir == MOHO_FWD ? term->dir : flip(term->dir), factor, from, to, t);
+}
+
+/* Of one operator, or of two that are a single derivative each. */
 static bool chain_terms(const moho_op *op, moho_dir dir, double factor, int64_t from, int64_t to, moho_terms *t)
 {
   const chain *c = (const chain *)op;
-  moho_terms one[2] = { 0 };
-  if (c->n > 2 || c->scale.im != 0) return false;
-  for (int i = 0; i < c->n && c->n == 2; i++) {
-    moho_dir d = dir == MOHO_FWD ? c->term[i].dir : flip(c->term[i].dir);
-    if (!moho_terms_of(c->term[i].op, d, i ? 1 : factor * c->scale.re, from, to, &one[i])) return false;
-    if (one[i].n != 1 || one[i].size != one->size) return false;
-  }
-  if (c->n == 2) return moho_terms_product(one[0].at, one[1].at, one[0].at) && moho_terms_add(t, one->size, one->at);
-  return moho_terms_of(c->term[0].op, dir == MOHO_FWD ? c->term[0].dir : flip(c->term[0].dir), factor * c->scale.re,
-                       from, to, t);
+  moho_terms a = { 0 }, b = { 0 };
+  if (c->scale.im != 0) return false;
+  factor *= c->scale.re;
+  if (c->n == 1) return term_terms(c, 0, dir, factor, from, to, t);
+  if (c->n != 2) return false;
+  if (!term_terms(c, 0, dir, factor, from, to, &a) || !term_terms(c, 1, dir, 1, from, to, &b)) return false;
+  if (a.n != 1 || b.n != 1 || a.size != b.size) return false;
+  return moho_terms_product(a.at, b.at, a.at) && moho_terms_add(t, a.size, a.at);
 }
 
 static int chain_child(const moho_op *op, int i, const moho_op **child, moho_dir *dir)
