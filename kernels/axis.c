@@ -194,7 +194,8 @@ static size_t box_slot(int64_t half, int64_t inner)
 static size_t cpu_box_work(moho_dtype t, int64_t half, int64_t n, int64_t inner)
 {
   if (half > n) half = n;
-  return inner == 1 && 2 * half + 1 <= AXIS_NEAR && !moho_dtype_complex(t) ? 0 : (size_t)moho_threads(0) * box_slot(half, inner);
+  if (inner == 1 && 2 * half + 1 <= AXIS_NEAR && !moho_dtype_complex(t)) return 0;
+  return (size_t)moho_threads(0) * box_slot(half, inner);
 }
 
 /* Blocks b .. b+AXIS_LANES-1 of a row: side by side, or at the row's ends one by one. */

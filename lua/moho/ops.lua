@@ -117,6 +117,30 @@ method{ name = "operator:illumination", args = {}, returns = "array of A.dims, i
           "solver it is a preconditioner.",
         errors = "operators of other classes",
         call = core.op_illumination }
+
+-- A number of parts or of bytes, or a list of groups' sizes.
+local function check_parts(key, v)
+  local list = key == "groups" and type(v) == "table"
+  local sizes = list and v or { v }
+  for i in pairs(sizes) do
+    if type(i) ~= "number" or i < 1 or i > #sizes or i % 1 ~= 0 then
+      schema.fail("operator:split", "argument 'groups': expected a list of how many sources each gets, " ..
+                    "got one of %d with an entry [%s] beside it", #sizes, tostring(i))
+    end
+  end
+  if #sizes == 0 then
+    schema.fail("operator:split", "argument 'groups': expected a number, or a list of how many sources " ..
+                  "each gets, got an empty table")
+  end
+  for i = 1, #sizes do
+    local w = sizes[i]
+    if type(w) ~= "number" or not (w >= 1) or w ~= math.floor(w) or w > 2 ^ 53 then
+      schema.fail("operator:split", "argument '%s'%s: expected a whole number of 1 or more, got %s", key,
+                  list and (", group %d"):format(i) or "", schema.describe(w))
+    end
+  end
+end
+
 method{ name = "operator:split",
         args = { { "options", "table", need = true,
                    help = "{groups = n}, {groups = {n1, n2, ...}}, or {max_bytes = b}" } },
@@ -136,25 +160,7 @@ method{ name = "operator:split",
                           schema.suggest(tostring(key), { "groups", "max_bytes" }))
             end
             if given then schema.fail("operator:split", "expected {groups = n} or {max_bytes = b}, got both") end
-            local list = key == "groups" and type(v) == "table"
-            local sizes = list and v or { v }
-            for i in pairs(sizes) do
-              if type(i) ~= "number" or i < 1 or i > #sizes or i % 1 ~= 0 then
-                schema.fail("operator:split", "argument 'groups': expected a list of how many sources each gets, " ..
-                              "got one of %d with an entry [%s] beside it", #sizes, tostring(i))
-              end
-            end
-            if #sizes == 0 then
-              schema.fail("operator:split", "argument 'groups': expected a number, or a list of how many sources " ..
-                            "each gets, got an empty table")
-            end
-            for i = 1, #sizes do
-              local w = sizes[i]
-              if type(w) ~= "number" or not (w >= 1) or w ~= math.floor(w) or w > 2 ^ 53 then
-                schema.fail("operator:split", "argument '%s'%s: expected a whole number of 1 or more, got %s", key,
-                            list and (", group %d"):format(i) or "", schema.describe(w))
-              end
-            end
+            check_parts(key, v)
             given = key
           end
           if not given then schema.fail("operator:split", "expected {groups = n} or {max_bytes = b}") end
